@@ -1,0 +1,1 @@
+"""Millpond: a query-native, versioned filesystem on Delta Lake."""

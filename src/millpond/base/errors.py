@@ -1,0 +1,182 @@
+"""Every error that Millpond raises, as one tree: catch `MillpondError` to catch them all.
+
+    MillpondError
+    ├── ConfigError (ValueError)              a setting is unknown or has a bad value
+    ├── PluginError                           an entry point is missing or failed to load
+    ├── StoreError (OSError)                  storage could not do what was asked
+    │   ├── ObjectNotFoundError (FileNotFoundError)
+    │   ├── ObjectExistsError (FileExistsError)      a create-only put lost: the name is taken
+    │   └── StoreAccessError (PermissionError)
+    ├── PlanError (ValueError)                a plan that can't exist
+    │   ├── SchemaError                       unknown or duplicate column, wrong shape
+    │   ├── TypeMismatchError (TypeError)     an expression over values of the wrong type
+    │   ├── ExpressionSyntaxError             a path text that can't be read; carries the position
+    │   └── SqlError                          SQL that can't be read; carries line and column
+    ├── EngineError (RuntimeError)            an engine could not run a valid plan
+    │   ├── UnsupportedNodeError              this engine does not run this node
+    │   ├── UnsupportedExpressionError        this engine does not evaluate this function
+    │   ├── EngineUnavailableError            the engine can't start here (no Java, no package)
+    │   ├── EvaluationError (ArithmeticError) overflow, division by zero, a bad cast: data decides
+    │   └── SourceError                       a file that a plan names is missing or unreadable
+    └── BudgetExceededError (MemoryError)     it would need more than its budget; nothing was spent
+
+Each error has a `hint`: what to do next. `str(error)` shows the message and the hint.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class MillpondError(Exception):
+    """The root of the tree: a message for people, and a hint that says what to do next.
+
+    >>> raise MillpondError("the gate is shut", hint="open it")
+    Traceback (most recent call last):
+    ...
+    millpond.base.errors.MillpondError: the gate is shut
+      hint: open it
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as plain data, for `--json` output."""
+        known = {k: v for k, v in vars(self).items() if k not in ("message", "hint")}
+        fields = {k: v for k, v in known.items() if isinstance(v, str | int | float | bool | None)}
+        return {"error": type(self).__name__, "message": self.message, "hint": self.hint, **fields}
+
+
+class ConfigError(MillpondError, ValueError):
+    """A setting is unknown or has a bad value."""
+
+    def __init__(self, message: str, *, setting: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.setting = setting
+
+
+class PluginError(MillpondError):
+    """An entry point is missing or failed to load."""
+
+    def __init__(self, message: str, *, group: str, name: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.group = group
+        self.name = name
+
+
+class StoreError(MillpondError, OSError):
+    """Storage could not do what was asked."""
+
+    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+
+
+class ObjectNotFoundError(StoreError, FileNotFoundError):
+    """No object has this name."""
+
+
+class ObjectExistsError(StoreError, FileExistsError):
+    """A create-only put lost: the name is taken."""
+
+
+class StoreAccessError(StoreError, PermissionError):
+    """The store refused access."""
+
+
+class PlanError(MillpondError, ValueError):
+    """A plan that can't exist."""
+
+
+class SchemaError(PlanError):
+    """A column is unknown or named twice, or a schema has the wrong shape."""
+
+
+class TypeMismatchError(PlanError, TypeError):
+    """An expression over values of the wrong type."""
+
+
+class ExpressionSyntaxError(PlanError):
+    """A path text that can't be read; `position` counts characters from 0."""
+
+    def __init__(self, message: str, *, text: str, position: int, hint: str | None = None) -> None:
+        super().__init__(f"{message}\n  {text}\n  {' ' * position}^", hint=hint)
+        self.text = text
+        self.position = position
+
+
+class SqlError(PlanError):
+    """SQL that can't be read; `line` and `column` count from 1."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
+        self.column = column
+
+
+class EngineError(MillpondError, RuntimeError):
+    """An engine could not run a valid plan."""
+
+    def __init__(self, message: str, *, engine: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.engine = engine
+
+
+class UnsupportedNodeError(EngineError):
+    """This engine does not run this node."""
+
+    def __init__(self, node: str, engine: str, *, hint: str | None = None) -> None:
+        hint = hint or "choose another engine with engine=..., or engine='auto'"
+        super().__init__(f"the {engine} engine does not run {node}", engine=engine, hint=hint)
+        self.node = node
+
+
+class UnsupportedExpressionError(EngineError):
+    """This engine does not evaluate this function."""
+
+    def __init__(self, function: str, engine: str, *, hint: str | None = None) -> None:
+        hint = hint or "choose another engine with engine=..., or engine='auto'"
+        super().__init__(f"the {engine} engine does not evaluate {function}", engine=engine, hint=hint)
+        self.function = function
+
+
+class EngineUnavailableError(EngineError):
+    """The engine can't start here: no Java, or a package is missing."""
+
+
+class EvaluationError(EngineError, ArithmeticError):
+    """A value made an expression fail: overflow, division by zero, a bad cast."""
+
+
+class SourceError(EngineError):
+    """A file that a plan names is missing or unreadable."""
+
+    def __init__(self, message: str, *, engine: str, path: str, hint: str | None = None) -> None:
+        super().__init__(message, engine=engine, hint=hint)
+        self.path = path
+
+
+class BudgetExceededError(MillpondError, MemoryError):
+    """An operation would need more than its budget; it stopped before it spent it."""
+
+    def __init__(self, budget: str, *, required: int, limit: int, suggestion: str) -> None:
+        super().__init__(
+            f"{budget} would be exceeded: {required:,} needed, {limit:,} allowed", hint=suggestion
+        )
+        self.budget = budget
+        self.required = required
+        self.limit = limit
+        self.suggestion = suggestion

@@ -1,0 +1,1 @@
+"""Engines run plans: `arrow` in this process, `spark` on a session. They never meet."""

@@ -1,0 +1,2 @@
+"""The plan: what is to be computed, as immutable data. Engines run it; nothing here reads a file.
+"""

@@ -1,0 +1,131 @@
+"""Types as Arrow types and back. The only module of `plan` that needs pyarrow to do its work.
+
+>>> from millpond.plan.types import Struct, LONG, TIMESTAMP
+>>> to_arrow_schema(Struct.of(id=LONG, at=TIMESTAMP))
+id: int64
+at: timestamp[us, tz=UTC]
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from millpond.base.errors import SchemaError
+from millpond.plan import types as t
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@cache
+def _primitives() -> dict[t.Primitive, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        t.NULL: pa.null(),
+        t.BOOLEAN: pa.bool_(),
+        t.BYTE: pa.int8(),
+        t.SHORT: pa.int16(),
+        t.INTEGER: pa.int32(),
+        t.LONG: pa.int64(),
+        t.FLOAT: pa.float32(),
+        t.DOUBLE: pa.float64(),
+        t.STRING: pa.string(),
+        t.BINARY: pa.binary(),
+        t.DATE: pa.date32(),
+        t.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+        t.TIMESTAMP_NTZ: pa.timestamp("us"),
+        t.VARIANT: pa.struct(
+            [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]
+        ),
+    }
+
+
+@cache
+def to_arrow(type_: t.DataType) -> pa.DataType:
+    """The Arrow type that holds values of this type."""
+    import pyarrow as pa
+
+    if isinstance(type_, t.Primitive):
+        return _primitives()[type_]
+    if isinstance(type_, t.Decimal):
+        return pa.decimal128(type_.precision, type_.scale)
+    if isinstance(type_, t.List):
+        return pa.list_(pa.field("element", to_arrow(type_.element), type_.contains_null))
+    if isinstance(type_, t.Map):
+        item = pa.field("value", to_arrow(type_.value), type_.contains_null)
+        return pa.map_(pa.field("key", to_arrow(type_.key), False), item)
+    return pa.struct([to_arrow_field(field) for field in type_.fields])
+
+
+def to_arrow_field(field: t.Field) -> pa.Field:
+    """One field as Arrow's; metadata stays behind."""
+    import pyarrow as pa
+
+    return pa.field(field.name, to_arrow(field.type), field.nullable)
+
+
+@cache
+def to_arrow_schema(schema: t.Struct) -> pa.Schema:
+    """A schema as Arrow's."""
+    import pyarrow as pa
+
+    return pa.schema([to_arrow_field(field) for field in schema.fields])
+
+
+def from_arrow(type_: pa.DataType) -> t.DataType:
+    """The type of an Arrow type's values; one without a counterpart is an error.
+
+    Large and view layouts, dictionaries, other time units and zones map to the plain type that
+    holds the same values; nanoseconds and unsigned 64-bit integers do not fit and are refused.
+    """
+    import pyarrow as pa
+    import pyarrow.types as at
+
+    for ours, theirs in _primitives().items():
+        if type_ == theirs and ours != t.VARIANT:
+            return ours
+    if at.is_decimal(type_):
+        return t.Decimal(type_.precision, type_.scale)
+    if at.is_large_string(type_) or at.is_string_view(type_):
+        return t.STRING
+    if at.is_large_binary(type_) or at.is_binary_view(type_) or at.is_fixed_size_binary(type_):
+        return t.BINARY
+    if at.is_uint8(type_):
+        return t.SHORT
+    if at.is_uint16(type_):
+        return t.INTEGER
+    if at.is_uint32(type_):
+        return t.LONG
+    if at.is_date64(type_):
+        return t.DATE
+    if at.is_float16(type_):
+        return t.FLOAT
+    if at.is_timestamp(type_) and type_.unit != "ns":
+        return t.TIMESTAMP_NTZ if type_.tz is None else t.TIMESTAMP
+    if at.is_dictionary(type_) or at.is_run_end_encoded(type_):
+        return from_arrow(type_.value_type)
+    if at.is_list(type_) or at.is_large_list(type_) or at.is_fixed_size_list(type_):
+        return t.List(from_arrow(type_.value_type), type_.value_field.nullable)
+    if at.is_map(type_):
+        key, item = from_arrow(type_.key_type), from_arrow(type_.item_type)
+        return t.Map(key, item, type_.item_field.nullable)
+    if at.is_struct(type_):
+        return t.Struct(tuple(from_arrow_field(type_.field(i)) for i in range(type_.num_fields)))
+    if isinstance(type_, pa.BaseExtensionType):
+        return from_arrow(type_.storage_type)
+    raise SchemaError(
+        f"Arrow type {type_} has no counterpart",
+        hint="cast it first, for example nanoseconds to microseconds or uint64 to decimal",
+    )
+
+
+def from_arrow_field(field: pa.Field) -> t.Field:
+    """One Arrow field as ours."""
+    return t.Field(field.name, from_arrow(field.type), field.nullable)
+
+
+def from_arrow_schema(schema: pa.Schema) -> t.Struct:
+    """An Arrow schema as ours."""
+    return t.Struct(tuple(from_arrow_field(schema.field(i)) for i in range(len(schema))))

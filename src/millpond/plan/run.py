@@ -1,0 +1,39 @@
+"""Running a plan: find the engine by name, optimize, execute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millpond.base.registry import registry
+
+if TYPE_CHECKING:
+    from millpond.plan.executor import Execution, Executor, Scope
+    from millpond.plan.node import Plan
+
+
+def engine_named(name: str) -> Executor:
+    """The engine of this name, made once."""
+    made = _ENGINES.get(name)
+    if made is None:
+        made = _ENGINES[name] = registry("millpond.engines").get(name)()
+    return made
+
+
+_ENGINES: dict[str, Executor] = {}
+
+
+def execute(
+    plan: Plan,
+    *,
+    engine: str | Executor = "auto",
+    scope: Scope | None = None,
+    optimize: bool = True,
+    ordered: bool = True,
+) -> Execution:
+    """Run a plan on an engine, or on the one that `auto` finds the cheapest."""
+    from millpond.plan.choose import choose
+    from millpond.plan.optimizer import optimize as optimized
+
+    chosen = plan if not optimize else optimized(plan)
+    runner = choose(chosen, engine, scope=scope).executor
+    return runner.execute(chosen, scope) if ordered else runner.execute_parallel(chosen, scope)

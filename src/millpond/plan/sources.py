@@ -1,0 +1,192 @@
+"""Nodes that rows come from: files, listings, memory, and paths of a pond."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from millpond.base.errors import PlanError, SchemaError
+from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
+from millpond.plan.node import Plan, Unary
+from millpond.plan.types import LONG, STRING, TIMESTAMP, Field, List, Struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Format: TypeAlias = Literal["parquet", "json", "csv"]
+FORMATS: tuple[Format, ...] = ("parquet", "json", "csv")
+
+LISTING = Struct(
+    (Field("path", STRING, False), Field("size", LONG, False), Field("modified", TIMESTAMP))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a scan reads: a path or URL, what is known about it, and its constants."""
+
+    path: str
+    size: int | None = None
+    rows: int | None = None
+    constants: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """What is known about a column of a scan's rows, for estimates only."""
+
+    path: str
+    min: Any = None
+    max: Any = None
+    null_fraction: float | None = None
+    distinct: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """How a CSV file is written. An unquoted empty field is null."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    has_header: bool = True
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1 or len(self.quote) != 1:
+            raise PlanError("a CSV delimiter and quote are one character each")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ListFiles(Plan):
+    """The files right below a path, by name, from `start_from` on."""
+
+    path: str
+    start_from: str | None = None
+
+    def __post_init__(self) -> None:
+        self._set_schema(LISTING)
+
+    def label(self) -> str:
+        """The path."""
+        return self.path + (f" from {self.start_from}" if self.start_from else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scan(Plan):
+    """The rows of files of one format, file by file, in order.
+
+    `columns` are what is read and given, by name. A column that a file lacks is null; one of a
+    narrower type is widened. Columns named in `constants` are not in the files: each file brings
+    their values, in that order, as Python values that `literal` takes.
+    """
+
+    format: Format
+    files: tuple[File, ...]
+    columns: Struct
+    constants: tuple[str, ...] = ()
+    csv: CsvOptions | None = None
+    stats: tuple[ColumnStats, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.format not in FORMATS:
+            raise PlanError(f"unknown format {self.format!r}", hint=f"one of {', '.join(FORMATS)}")
+        for name in self.constants:
+            self.columns.field(name)
+        if self.csv is not None and self.format != "csv":
+            raise PlanError(f"CSV options do not fit a {self.format} scan")
+        for file in self.files:
+            if len(file.constants) != len(self.constants):
+                raise SchemaError(
+                    f"{file.path} brings {len(file.constants)} constants, not {len(self.constants)}"
+                )
+        self._set_schema(self.columns)
+
+    @property
+    def file_columns(self) -> Struct:
+        """The columns that are read from the files."""
+        return Struct(tuple(f for f in self.columns if f.name not in self.constants))
+
+    def with_columns(self, columns: Struct) -> Scan:
+        """A scan of fewer columns; constants that are no longer wanted go, too."""
+        kept = [i for i, name in enumerate(self.constants) if name in columns]
+        if len(kept) == len(self.constants):
+            return replace(self, columns=columns)
+        files = tuple(
+            replace(f, constants=tuple(f.constants[i] for i in kept)) for f in self.files
+        )
+        names = tuple(self.constants[i] for i in kept)
+        return replace(self, files=files, columns=columns, constants=names)
+
+    def label(self) -> str:
+        """The format, the files and the columns."""
+        count = f"{len(self.files)} file{'' if len(self.files) == 1 else 's'}"
+        return f"{self.format} [{count}] ({', '.join(map(str, self.columns))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DynamicScan(Unary, Plan):
+    """The rows of the files that the input's rows name, in the input's order.
+
+    `path_column` names the file. `constants` are columns of the input whose value goes with every
+    row of the file. `deleted` is a column of sorted row positions (list<long>) to leave out.
+    """
+
+    input: Plan
+    format: Format
+    columns: Struct
+    path_column: str = "path"
+    constants: tuple[str, ...] = ()
+    deleted: str | None = None
+
+    def __post_init__(self) -> None:
+        given = self.input.schema
+        if given.field(self.path_column).type != STRING:
+            raise SchemaError(f"{self.path_column!r} has to hold paths as strings")
+        for name in self.constants:
+            if given.field(name).type != self.columns.field(name).type:
+                raise SchemaError(f"the constant {name!r} changes its type on the way")
+        if self.deleted is not None:
+            rows = given.field(self.deleted).type
+            if not (isinstance(rows, List) and rows.element == LONG):
+                raise SchemaError(f"{self.deleted!r} has to be list<long>, not {rows}")
+            if self.format != "parquet":
+                raise PlanError("only Parquet files have row positions to leave out")
+        self._set_schema(self.columns)
+
+    def label(self) -> str:
+        """The format, where paths come from, and the columns."""
+        return f"{self.format} by {self.path_column} ({', '.join(map(str, self.columns))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Values(Plan):
+    """Rows in memory."""
+
+    data: pa.Table
+
+    def __post_init__(self) -> None:
+        schema = from_arrow_schema(self.data.schema)
+        target = to_arrow_schema(schema)
+        if not self.data.schema.equals(target):
+            object.__setattr__(self, "data", self.data.cast(target))
+        self._set_schema(schema)
+
+    def label(self) -> str:
+        """How many rows, and the columns."""
+        return f"[{self.data.num_rows} rows] ({', '.join(map(str, self.schema))})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stored(Plan):
+    """The rows of a path of a pond. A scope says at execution which version that is."""
+
+    path: str
+    columns: Struct
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            raise PlanError(f"a stored path starts with '/': {self.path!r}")
+        self._set_schema(self.columns)
+
+    def label(self) -> str:
+        """The path and the columns."""
+        return f"{self.path} ({', '.join(map(str, self.columns))})"

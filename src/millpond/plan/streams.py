@@ -1,0 +1,185 @@
+"""Nodes of streams and full SQL: ordered stateful functions, window functions, SQL texts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.plan.bind import verify
+from millpond.plan.node import Plan, Unary
+from millpond.plan.sqltext import check_sql
+from millpond.plan.types import BOOLEAN, DOUBLE, LONG, DataType, Field, Struct, is_orderable
+
+if TYPE_CHECKING:
+    from millpond.plan.bound import BoundExpr, BoundSortKey
+    from millpond.plan.python import StatefulDefinition
+
+WINDOW_FUNCTIONS: Final = (
+    *("row_number", "rank", "dense_rank", "lag", "lead", "first_value", "last_value"),
+    *("count", "sum", "min", "max", "mean"),
+)
+_NUMBERING = ("row_number", "rank", "dense_rank")
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulMapping:
+    """One call: what it is called with, which rows may change its state, one state per key."""
+
+    name: str
+    function: StatefulDefinition
+    args: tuple[BoundExpr, ...]
+    type: DataType
+    where: BoundExpr | None = None
+    partition_by: tuple[BoundExpr, ...] = ()
+
+    def __str__(self) -> str:
+        text = f"{self.name} := {self.function.name}({', '.join(map(str, self.args))})"
+        where = "" if self.where is None else f" filter {self.where}"
+        keys = f" per {', '.join(map(str, self.partition_by))}" if self.partition_by else ""
+        return text + where + keys
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StatefulFunction(Unary, Plan):
+    """Columns added by functions that are called once a row, in order, and remember.
+
+    A mapping sees the input's columns and those of the mappings before it.
+    """
+
+    input: Plan
+    mappings: tuple[StatefulMapping, ...]
+
+    def __post_init__(self) -> None:
+        schema = self.input.schema
+        for mapping in self.mappings:
+            for expr in (*mapping.args, *mapping.partition_by):
+                verify(expr, schema)
+            if mapping.where is not None:
+                verify(mapping.where, schema)
+                if mapping.where.type != BOOLEAN:
+                    raise TypeMismatchError(f"a filter is boolean, not {mapping.where.type}")
+            for key in mapping.partition_by:
+                if not is_orderable(key.type):
+                    raise TypeMismatchError(f"{key} is a {key.type}, not a key")
+            found = mapping.function.return_type(tuple(arg.type for arg in mapping.args))
+            if found != mapping.type:
+                raise TypeMismatchError(f"{mapping.function.name} gives {found}, not {mapping.type}")
+            schema = Struct((*schema.fields, Field(mapping.name, mapping.type)))
+        self._set_schema(schema)
+
+    def label(self) -> str:
+        """The calls."""
+        return ", ".join(map(str, self.mappings))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """`function(args) over (partition by … order by … rows between start and end)`.
+
+    The frame counts rows from the current one; None is unbounded. It applies to `first_value`,
+    `last_value` and the aggregates; `lag` and `lead` look `offset` rows away.
+    """
+
+    name: str
+    function: str
+    type: DataType
+    arg: BoundExpr | None = None
+    partition_by: tuple[BoundExpr, ...] = ()
+    order_by: tuple[BoundSortKey, ...] = ()
+    start: int | None = None
+    end: int | None = 0
+    offset: int = 1
+
+    def __post_init__(self) -> None:
+        if self.function not in WINDOW_FUNCTIONS:
+            raise PlanError(
+                f"unknown window function {self.function!r}",
+                hint=f"one of {', '.join(WINDOW_FUNCTIONS)}",
+            )
+        if self.arg is None and self.function not in (*_NUMBERING, "count"):
+            raise PlanError(f"{self.function} needs an argument")
+        if self.start is not None and self.end is not None and self.start > self.end:
+            raise PlanError(f"a window frame from {self.start} to {self.end} is empty")
+
+    def __str__(self) -> str:
+        by = f"partition by {', '.join(map(str, self.partition_by))} " if self.partition_by else ""
+        order = f"order by {', '.join(map(str, self.order_by))}" if self.order_by else ""
+        arg = "" if self.arg is None else str(self.arg)
+        return f"{self.name} := {self.function}({arg}) over ({(by + order).strip()})"
+
+
+def window_type(function: str, arg: DataType | None) -> DataType:
+    """The type of a window function over values of a type."""
+    from millpond.plan.aggregates import measure_type
+
+    if function in _NUMBERING or function == "count":
+        return LONG
+    assert arg is not None
+    if function in ("lag", "lead", "first_value", "last_value"):
+        return arg
+    return DOUBLE if function == "mean" else measure_type(function, arg)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Window(Unary, Plan):
+    """SQL window functions as added columns; rows keep their order.
+
+    Rows that tie in a window's order are taken in the input's order.
+    """
+
+    input: Plan
+    calls: tuple[WindowCall, ...]
+
+    def __post_init__(self) -> None:
+        given = self.input.schema
+        for call in self.calls:
+            for expr in (call.arg, *call.partition_by, *(key.expr for key in call.order_by)):
+                if expr is not None:
+                    verify(expr, given)
+            found = window_type(call.function, None if call.arg is None else call.arg.type)
+            if found != call.type:
+                raise TypeMismatchError(f"{call.function} gives {found}, not {call.type}")
+        added = (Field(call.name, call.type) for call in self.calls)
+        self._set_schema(Struct((*given.fields, *added)))
+
+    def label(self) -> str:
+        """The calls."""
+        return ", ".join(map(str, self.calls))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sql(Plan):
+    """A query text over named plans: full Spark SQL where the nodes stop.
+
+    The text's syntax is checked here, its names and types when Spark analyses it. Row order is
+    what the text's own ORDER BY says.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    members: tuple[Plan, ...]
+    columns: Struct
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.members) or len(set(self.names)) != len(self.names):
+            raise PlanError("each input of a query has one name of its own")
+        for name in self.names:
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise PlanError(f"{name!r} can't name an input", hint="use letters, digits and _")
+        check_sql(self.text)
+        self._set_schema(self.columns)
+
+    @property
+    def children(self) -> tuple[Plan, ...]:
+        """The inputs, in the order of their names."""
+        return self.members
+
+    def with_children(self, children: tuple[Plan, ...]) -> Sql:
+        """The same text over other inputs."""
+        return replace(self, members=children)
+
+    def label(self) -> str:
+        """The names and the text on one line."""
+        return f"({', '.join(self.names)}) {' '.join(self.text.split())}"

@@ -1,0 +1,285 @@
+"""The types a plan knows: Delta's primitives, decimals, structs, lists and maps, as frozen values.
+
+`arrow.py` beside this file turns them into Arrow types and back; `typejson.py` into Delta's JSON.
+
+>>> schema = Struct.of(id=LONG, tags=List(STRING), at=TIMESTAMP)
+>>> print(schema)
+struct<id: long, tags: list<string>, at: timestamp>
+>>> schema.field("tags").type
+List(element=Primitive('string'), contains_null=True)
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from millpond.base.errors import SchemaError, TypeMismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Primitive:
+    """A type without parameters, by its Delta name."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in PRIMITIVE_NAMES:
+            raise TypeMismatchError(
+                f"unknown type {self.name!r}", hint=f"one of {', '.join(sorted(PRIMITIVE_NAMES))}"
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Primitive({self.name!r})"
+
+
+PRIMITIVE_NAMES: Final = frozenset(
+    {
+        *("void", "boolean", "byte", "short", "integer", "long", "float", "double"),
+        *("string", "binary", "date", "timestamp", "timestamp_ntz", "variant"),
+    }
+)
+
+NULL: Final = Primitive("void")
+"""The type of a literal null: it fits every other type."""
+BOOLEAN: Final = Primitive("boolean")
+BYTE: Final = Primitive("byte")
+SHORT: Final = Primitive("short")
+INTEGER: Final = Primitive("integer")
+LONG: Final = Primitive("long")
+FLOAT: Final = Primitive("float")
+DOUBLE: Final = Primitive("double")
+STRING: Final = Primitive("string")
+BINARY: Final = Primitive("binary")
+DATE: Final = Primitive("date")
+TIMESTAMP: Final = Primitive("timestamp")
+"""Microseconds since the epoch, in UTC."""
+TIMESTAMP_NTZ: Final = Primitive("timestamp_ntz")
+"""Microseconds of a wall clock in no particular zone."""
+VARIANT: Final = Primitive("variant")
+"""Known, so that a schema that holds it can be read; no engine computes with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decimal:
+    """An exact number with `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
+            raise TypeMismatchError(
+                f"decimal({self.precision},{self.scale}) can't exist",
+                hint="precision is 1 to 38, scale 0 to precision",
+            )
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Any number of elements of one type, in order."""
+
+    element: DataType
+    contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Values by key; keys are never null."""
+
+    key: DataType
+    value: DataType
+    contains_null: bool = True
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named, typed column or struct member.
+
+    `metadata` is canonical JSON text, so that a field stays hashable; see `with_metadata`.
+    """
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: str = "{}"
+
+    def with_metadata(self, values: Mapping[str, Any]) -> Field:
+        """A copy that carries these values.
+
+        >>> Field("a", LONG).with_metadata({"id": 7}).metadata_dict()
+        {'id': 7}
+        """
+        text = json.dumps(dict(values), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return replace(self, metadata=text)
+
+    def metadata_dict(self) -> dict[str, Any]:
+        """The metadata as a new dictionary."""
+        loaded: dict[str, Any] = json.loads(self.metadata)
+        return loaded
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields in order. A plan's schema is a struct. Names differ, and case matters.
+
+    >>> Struct((Field("a", LONG), Field("a", STRING)))
+    Traceback (most recent call last):
+    ...
+    millpond.base.errors.SchemaError: the name 'a' stands twice in one struct
+      hint: rename one of them
+    """
+
+    fields: tuple[Field, ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for field in self.fields:
+            if field.name in seen:
+                raise SchemaError(
+                    f"the name {field.name!r} stands twice in one struct", hint="rename one of them"
+                )
+            seen.add(field.name)
+
+    @classmethod
+    def of(cls, **types: DataType) -> Struct:
+        """A struct of nullable fields, by name."""
+        return cls(tuple(Field(name, type_) for name, type_ in types.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The field names in order."""
+        return tuple(field.name for field in self.fields)
+
+    def get(self, name: str) -> Field | None:
+        """The field of this name, or None."""
+        return next((field for field in self.fields if field.name == name), None)
+
+    def field(self, name: str) -> Field:
+        """The field of this name; an unknown one is an error that names what is near."""
+        found = self.get(name)
+        if found is None:
+            raise SchemaError(f"there is no column {name!r}", hint=self._near(name))
+        return found
+
+    def select(self, names: Iterable[str]) -> Struct:
+        """Only these fields, in the given order."""
+        return Struct(tuple(self.field(name) for name in names))
+
+    def _near(self, name: str) -> str:
+        if not self.fields:
+            return "there are no columns at all"
+        near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5)
+        if near:
+            return f"did you mean {' or '.join(repr(n) for n in near)}?"
+        shown = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
+        return f"there are: {shown}"
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __contains__(self, name: object) -> bool:
+        return any(field.name == name for field in self.fields)
+
+    def __str__(self) -> str:
+        return f"struct<{', '.join(str(field) for field in self.fields)}>"
+
+
+DataType: TypeAlias = Primitive | Decimal | Struct | List | Map
+Schema: TypeAlias = Struct
+
+INTEGRAL: Final = (BYTE, SHORT, INTEGER, LONG)
+FRACTIONAL: Final = (FLOAT, DOUBLE)
+DIGITS: Final[Mapping[Primitive, int]] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
+"""How many decimal digits an integer type needs when it meets a decimal."""
+
+
+def is_integral(type_: DataType) -> bool:
+    """Whether values are whole numbers of fixed width."""
+    return type_ in INTEGRAL
+
+
+def is_fractional(type_: DataType) -> bool:
+    """Whether values are IEEE floating point numbers."""
+    return type_ in FRACTIONAL
+
+
+def is_numeric(type_: DataType) -> bool:
+    """Whether values are numbers of any kind."""
+    return isinstance(type_, Decimal) or type_ in INTEGRAL or type_ in FRACTIONAL
+
+
+def is_orderable(type_: DataType) -> bool:
+    """Whether values have an order, so that they can be compared, sorted and grouped."""
+    return isinstance(type_, Decimal) or (
+        isinstance(type_, Primitive) and type_ not in (NULL, VARIANT)
+    )
+
+
+def common_type(left: DataType, right: DataType) -> DataType | None:
+    """The narrowest type that holds both without losing meaning, or None.
+
+    >>> print(common_type(INTEGER, LONG), common_type(LONG, DOUBLE))
+    long double
+    >>> print(common_type(LONG, Decimal(10, 2)), common_type(LONG, STRING))
+    decimal(22,2) None
+    """
+    if left == right:
+        return left
+    if left == NULL:
+        return right
+    if right == NULL:
+        return left
+    if is_numeric(left) and is_numeric(right):
+        return _common_numeric(left, right)
+    if {left, right} == {DATE, TIMESTAMP}:
+        return TIMESTAMP
+    if {left, right} == {DATE, TIMESTAMP_NTZ}:
+        return TIMESTAMP_NTZ
+    if isinstance(left, List) and isinstance(right, List):
+        element = common_type(left.element, right.element)
+        return None if element is None else List(element, left.contains_null or right.contains_null)
+    return None
+
+
+def _common_numeric(left: DataType, right: DataType) -> DataType | None:
+    if is_fractional(left) or is_fractional(right):
+        return FLOAT if left == right == FLOAT else DOUBLE
+    if isinstance(left, Decimal) or isinstance(right, Decimal):
+        a, b = as_decimal(left), as_decimal(right)
+        scale = max(a.scale, b.scale)
+        whole = max(a.precision - a.scale, b.precision - b.scale)
+        return Decimal(whole + scale, scale) if whole + scale <= 38 else None
+    return max(left, right, key=INTEGRAL.index)  # type: ignore[arg-type]
+
+
+def as_decimal(type_: DataType) -> Decimal:
+    """The decimal that holds every value of an integer or decimal type."""
+    if isinstance(type_, Decimal):
+        return type_
+    if isinstance(type_, Primitive) and type_ in DIGITS:
+        return Decimal(DIGITS[type_], 0)
+    raise TypeMismatchError(f"{type_} has no exact decimal form")
