@@ -1,1 +1,87 @@
-"""Millpond: a query-native, versioned filesystem on Delta Lake."""
+"""Millpond: a query-native, versioned filesystem on Delta Lake whose pipeline runs on Spark.
+
+What stands here is the public API; each name is imported when it is first used, so that
+`import millpond` costs next to nothing. Begin with `scan` or `values`:
+
+>>> import millpond as mp
+>>> rows = mp.values([{"site": "a", "level": 2}, {"site": "b", "level": 5}])
+>>> rows.filter(mp.col("level") > 3).to_pylist(engine="arrow")
+[{'site': 'b', 'level': 5}]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from millpond.base import errors
+    from millpond.base.settings import Settings
+    from millpond.engine.arrow.infer import scan
+    from millpond.plan import aggregates as agg
+    from millpond.plan import types
+    from millpond.plan.counters import collect_stats, reset_stats, stats
+    from millpond.plan.expr import col, element, from_epoch_micros, if_else, lit, path
+    from millpond.plan.make import list_files, sql, stored, values
+    from millpond.plan.node import Plan
+
+_HOMES = {
+    "Plan": "millpond.plan.node",
+    "Settings": "millpond.base.settings",
+    "agg": "millpond.plan.aggregates:",
+    "col": "millpond.plan.expr",
+    "collect_stats": "millpond.plan.counters",
+    "element": "millpond.plan.expr",
+    "errors": "millpond.base.errors:",
+    "from_epoch_micros": "millpond.plan.expr",
+    "if_else": "millpond.plan.expr",
+    "list_files": "millpond.plan.make",
+    "lit": "millpond.plan.expr",
+    "path": "millpond.plan.expr",
+    "reset_stats": "millpond.plan.counters",
+    "scan": "millpond.engine.arrow.infer",
+    "sql": "millpond.plan.make",
+    "stats": "millpond.plan.counters",
+    "stored": "millpond.plan.make",
+    "types": "millpond.plan.types:",
+    "values": "millpond.plan.make",
+}
+"""Where each public name lives; a trailing colon means that it is the module itself."""
+
+__all__ = [
+    "Plan",
+    "Settings",
+    "agg",
+    "col",
+    "collect_stats",
+    "element",
+    "errors",
+    "from_epoch_micros",
+    "if_else",
+    "list_files",
+    "lit",
+    "path",
+    "reset_stats",
+    "scan",
+    "sql",
+    "stats",
+    "stored",
+    "types",
+    "values",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(home.rstrip(":"))
+    found = module if home.endswith(":") else getattr(module, name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

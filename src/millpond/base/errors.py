@@ -46,6 +46,9 @@ class MillpondError(Exception):
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, vars(self))
+
     def to_dict(self) -> dict[str, Any]:
         """The error as plain data, for `--json` output."""
         known = {k: v for k, v in vars(self).items() if k not in ("message", "hint")}
@@ -53,10 +56,21 @@ class MillpondError(Exception):
         return {"error": type(self).__name__, "message": self.message, "hint": self.hint, **fields}
 
 
+def _rebuilt(kind: type[MillpondError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:
+    """Unpickle an error without its constructor, whose arguments differ from class to class."""
+    # `__base__` is the class whose memory layout `kind` has; MemoryError's own `__new__` has not.
+    error = (kind.__base__ or kind).__new__(kind, *args)
+    error.args = args
+    vars(error).update(fields)
+    return error
+
+
 class ConfigError(MillpondError, ValueError):
     """A setting is unknown or has a bad value."""
 
-    def __init__(self, message: str, *, setting: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, setting: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.setting = setting
 
@@ -149,7 +163,9 @@ class UnsupportedExpressionError(EngineError):
 
     def __init__(self, function: str, engine: str, *, hint: str | None = None) -> None:
         hint = hint or "choose another engine with engine=..., or engine='auto'"
-        super().__init__(f"the {engine} engine does not evaluate {function}", engine=engine, hint=hint)
+        super().__init__(
+            f"the {engine} engine does not evaluate {function}", engine=engine, hint=hint
+        )
         self.function = function
 
 

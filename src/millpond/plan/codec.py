@@ -13,15 +13,18 @@ import datetime as dt
 import decimal
 import hashlib
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import PlanError
+from millpond.plan.plugins import ROW_FILTERS, STATEFUL_FUNCTIONS
 from millpond.plan.tree import Tree
 from millpond.plan.typejson import type_from_dict, type_to_dict
 from millpond.plan.types import Decimal, List, Map, Primitive, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 VERSION = 1
 _TYPES = (Primitive, Decimal, Struct, List, Map)
@@ -105,7 +108,9 @@ def _references_in(value: Any) -> Iterator[Tree]:
     elif isinstance(value, tuple):
         for item in value:
             yield from _references_in(item)
-    elif is_dataclass(value) and not isinstance(value, _TYPES) and type(value).__name__ in _classes():
+    elif (
+        is_dataclass(value) and not isinstance(value, _TYPES) and type(value).__name__ in _classes()
+    ):
         for field in fields(value):
             yield from _references_in(getattr(value, field.name))
 
@@ -186,15 +191,9 @@ _READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "$datetime": lambda v: dt.datetime.fromisoformat(v["$datetime"]),
     "$date": lambda v: dt.date.fromisoformat(v["$date"]),
     "$arrow": lambda v: _table_from(base64.b64decode(v["$arrow"])),
-    "$row_filter": lambda v: _plugin("millpond.row_filters", v["$row_filter"], v["config"]),
-    "$stateful": lambda v: _plugin("millpond.stateful_functions", v["$stateful"], v["config"]),
+    "$row_filter": lambda v: ROW_FILTERS.get(v["$row_filter"])(**v["config"]),
+    "$stateful": lambda v: STATEFUL_FUNCTIONS.get(v["$stateful"])(**v["config"]),
 }
-
-
-def _plugin(group: str, name: str, config: dict[str, Any]) -> Any:
-    from millpond.base.registry import registry
-
-    return registry(group).get(name)(**config)
 
 
 def _table_bytes(table: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.base.registry import registry
+from millpond.plan.plugins import ENGINES
 
 if TYPE_CHECKING:
     from millpond.plan.executor import Execution, Executor, Scope
@@ -15,7 +15,7 @@ def engine_named(name: str) -> Executor:
     """The engine of this name, made once."""
     made = _ENGINES.get(name)
     if made is None:
-        made = _ENGINES[name] = registry("millpond.engines").get(name)()
+        made = _ENGINES[name] = ENGINES.get(name)()
     return made
 
 

@@ -105,14 +105,12 @@ class Scan(Plan):
         """The columns that are read from the files."""
         return Struct(tuple(f for f in self.columns if f.name not in self.constants))
 
-    def with_columns(self, columns: Struct) -> Scan:
+    def narrowed(self, columns: Struct) -> Scan:
         """A scan of fewer columns; constants that are no longer wanted go, too."""
         kept = [i for i, name in enumerate(self.constants) if name in columns]
         if len(kept) == len(self.constants):
             return replace(self, columns=columns)
-        files = tuple(
-            replace(f, constants=tuple(f.constants[i] for i in kept)) for f in self.files
-        )
+        files = tuple(replace(f, constants=tuple(f.constants[i] for i in kept)) for f in self.files)
         names = tuple(self.constants[i] for i in kept)
         return replace(self, files=files, columns=columns, constants=names)
 

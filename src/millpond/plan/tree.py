@@ -6,12 +6,10 @@ a chain of 10,000 nodes can be compared, hashed, rewritten and printed without a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from typing_extensions import Self
 
 T = TypeVar("T", bound="Tree")
 
@@ -23,11 +21,11 @@ class Tree:
     _digest: bytes
 
     @property
-    def children(self) -> tuple[Self, ...]:
+    def children(self) -> tuple[Any, ...]:
         """The nodes of the same kind right below this one, in order."""
         return ()
 
-    def with_children(self, children: tuple[Self, ...]) -> Self:
+    def with_children(self, children: tuple[Any, ...]) -> Any:
         """A copy over other children; only called for nodes that have some."""
         raise AssertionError(f"{type(self).__name__} has no children to replace: {children}")
 

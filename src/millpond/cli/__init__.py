@@ -1,0 +1,1 @@
+"""The command `pond`. `main.py` holds the group; each command is a file in `commands/`."""

@@ -1,0 +1,5 @@
+"""What tests of Millpond, and of plugins for it, can build on.
+
+- `store`: the conformance suite and the state machine that every `Store` passes
+- `s3`: a real S3 HTTP server on this machine
+"""
