@@ -1,0 +1,90 @@
+"""`pond` as its user sees it: help, JSON, exit codes, and what it must not import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from millpond.cli.main import COMMANDS, main, pond
+
+
+def run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from millpond.cli.main import main; main()", *args]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **env}, check=False
+    )
+
+
+def test_help_names_every_command_with_the_help_it_has() -> None:
+    text = CliRunner().invoke(pond, ["--help"]).output
+    for name, (_, line) in COMMANDS.items():
+        assert name in text
+        assert line in text
+        command = pond.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.help == line
+
+
+def test_unknown_command_is_wrong_usage() -> None:
+    answer = run("swim")
+    assert answer.returncode == 2
+    assert "swim" in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_settings_say_where_they_come_from() -> None:
+    answer = run("--json", "settings", MILLPOND_ENGINE="arrow")
+    rows = {row["setting"]: row for row in json.loads(answer.stdout)}
+    assert rows["engine"]["value"] == "arrow"
+    assert "MILLPOND_ENGINE" in rows["engine"]["origin"]
+
+
+def test_secrets_are_never_shown() -> None:
+    secret = "do-not-show-me"
+    for flags in ((), ("--json",)):
+        answer = run(*flags, "settings", MILLPOND_STORE_SECRET_ACCESS_KEY=secret)
+        assert answer.returncode == 0, answer.stderr
+        assert secret not in answer.stdout + answer.stderr
+
+
+def test_bad_setting_is_exit_code_3_and_names_it() -> None:
+    answer = run("settings", MILLPOND_ENGINE="sparc")
+    assert answer.returncode == 3
+    assert "MILLPOND_ENGINE" in answer.stderr
+    assert "sparc" in answer.stderr
+    as_json = run("--json", "settings", MILLPOND_ENGINE="sparc")
+    assert json.loads(as_json.stderr)["error"] == "ConfigError"
+
+
+def test_engine_status_lists_both_engines() -> None:
+    rows = json.loads(run("--json", "engine", "status").stdout)
+    assert {"arrow", "spark"} <= {row["engine"] for row in rows}
+
+
+def test_engine_status_without_java_says_what_to_do() -> None:
+    answer = run("--json", "engine", "status", JAVA_HOME="/nonexistent")
+    spark = next(r for r in json.loads(answer.stdout) if r["engine"] == "spark")
+    assert spark["ready"] == "no"
+    assert "JAVA_HOME" in spark["detail"]
+
+
+@pytest.mark.parametrize("statement", ["import millpond", "import millpond.cli.main"])
+def test_light_imports(statement: str) -> None:
+    banned = ("pyspark", "pandas", "pyarrow", "numpy", "pydantic", "sqlglot", "rich", "obstore")
+    source = f"{statement}\nimport sys\nprint([m for m in {banned!r} if m in sys.modules])"
+    answer = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert "0.1.0" in capsys.readouterr().out
