@@ -45,7 +45,9 @@ def write_readings(folder: Path) -> int:
                         "alarms": alarms,
                     }
                 )
-        pq.write_table(pa.Table.from_pylist(rows), folder / f"week-{week}.parquet", row_group_size=1000)
+        pq.write_table(
+            pa.Table.from_pylist(rows), folder / f"week-{week}.parquet", row_group_size=1000
+        )
         total += len(rows)
     return total
 

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_parity_on_two_executor_processes() -> None:
-    env = {**os.environ, "MILLPOND_TEST_MASTER": "local-cluster[2,1,1024]"}
+    env = {**os.environ, "TEST_SPARK_MASTER": "local-cluster[2,1,1024]"}
     answer = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),

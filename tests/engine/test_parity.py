@@ -87,6 +87,7 @@ def test_every_case_survives_the_wire(case: str) -> None:
 
 
 @given(plans(max_nodes=6))
+@settings(max_examples=settings.default.max_examples * 6)  # type: ignore[union-attr]
 def test_random_plans_optimized_or_not(plan: Plan) -> None:
     arrow = engine_named("arrow")
     expected = outcome(plan, arrow)

@@ -8,13 +8,13 @@ Measure(function='sum', arg=x, where=None)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import PlanError, TypeMismatchError
 from millpond.plan.bind import as_bound, bind_predicate, cast_to
-from millpond.plan.bound import BoundExpr
 from millpond.plan.expr import Expr, col
 from millpond.plan.types import (
+    BOOLEAN,
     DOUBLE,
     LONG,
     DataType,
@@ -25,10 +25,13 @@ from millpond.plan.types import (
     is_orderable,
 )
 
+if TYPE_CHECKING:
+    from millpond.plan.bound import BoundExpr
+
 MEASURES: Final = ("count", "count_distinct", "sum", "min", "max", "mean", "first", "last")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measure:
     """An aggregate function and what it looks at; `where` limits it to some rows."""
 
@@ -46,6 +49,16 @@ class BoundMeasure:
     arg: BoundExpr | None
     type: DataType
     where: BoundExpr | None = None
+
+    def __post_init__(self) -> None:
+        _check_function(self.function)
+        if self.arg is None and self.function != "count":
+            raise PlanError(f"{self.function} needs an argument")
+        found = LONG if self.arg is None else measure_type(self.function, self.arg.type)
+        if found != self.type:
+            raise TypeMismatchError(f"{self.function} gives {found}, not {self.type}")
+        if self.where is not None and self.where.type != BOOLEAN:
+            raise TypeMismatchError(f"a measure's filter is boolean, not {self.where.type}")
 
     def __str__(self) -> str:
         where = "" if self.where is None else f" where {self.where}"
@@ -98,23 +111,25 @@ def last(arg: Expr | str, *, where: Expr | None = None) -> Measure:
 
 def bind_measure(name: str, measure: Measure, schema: Struct) -> BoundMeasure:
     """A measure over rows of this schema."""
-    if measure.function not in MEASURES:
-        raise PlanError(
-            f"unknown measure {measure.function!r}", hint=f"one of {', '.join(MEASURES)}"
-        )
     where = None if measure.where is None else bind_predicate(measure.where, schema)
     if measure.arg is None:
-        if measure.function != "count":
-            raise PlanError(f"{measure.function} needs an argument")
-        return BoundMeasure(name, "count", None, LONG, where)
+        return BoundMeasure(name, measure.function, None, LONG, where)
     arg = as_bound(measure.arg, schema)
     if measure.function == "mean" and is_numeric(arg.type):
         arg = cast_to(arg, DOUBLE)
-    return BoundMeasure(name, measure.function, arg, measure_type(measure.function, arg.type), where)
+    return BoundMeasure(
+        name, measure.function, arg, measure_type(measure.function, arg.type), where
+    )
+
+
+def _check_function(function: str) -> None:
+    if function not in MEASURES:
+        raise PlanError(f"unknown measure {function!r}", hint=f"one of {', '.join(MEASURES)}")
 
 
 def measure_type(function: str, arg: DataType) -> DataType:
     """The type of a measure over values of a type."""
+    _check_function(function)
     if function in ("count", "count_distinct"):
         if function == "count_distinct" and not is_orderable(arg):
             raise TypeMismatchError(f"count_distinct takes scalar values, not {arg}")

@@ -52,9 +52,9 @@ def to_arrow(type_: t.DataType) -> pa.DataType:
     if isinstance(type_, t.Decimal):
         return pa.decimal128(type_.precision, type_.scale)
     if isinstance(type_, t.List):
-        return pa.list_(pa.field("element", to_arrow(type_.element), type_.contains_null))
+        return pa.list_(_inner("element", type_.element, nullable=type_.contains_null))
     if isinstance(type_, t.Map):
-        item = pa.field("value", to_arrow(type_.value), type_.contains_null)
+        item = _inner("value", type_.value, nullable=type_.contains_null)
         return pa.map_(pa.field("key", to_arrow(type_.key), False), item)
     return pa.struct([to_arrow_field(field) for field in type_.fields])
 
@@ -63,7 +63,14 @@ def to_arrow_field(field: t.Field) -> pa.Field:
     """One field as Arrow's; metadata stays behind."""
     import pyarrow as pa
 
-    return pa.field(field.name, to_arrow(field.type), field.nullable)
+    return _inner(field.name, field.type, nullable=field.nullable)
+
+
+def _inner(name: str, type_: t.DataType, *, nullable: bool) -> pa.Field:
+    import pyarrow as pa
+
+    # Arrow refuses a field of nulls that says it has none; an empty list is of such a type.
+    return pa.field(name, to_arrow(type_), nullable or type_ == t.NULL)
 
 
 @cache
@@ -77,8 +84,9 @@ def to_arrow_schema(schema: t.Struct) -> pa.Schema:
 def from_arrow(type_: pa.DataType) -> t.DataType:
     """The type of an Arrow type's values; one without a counterpart is an error.
 
-    Large and view layouts, dictionaries, other time units and zones map to the plain type that
-    holds the same values; nanoseconds and unsigned 64-bit integers do not fit and are refused.
+    Large layouts, views of strings, dictionaries, other time units and zones map to the plain type
+    that holds the same values; nanoseconds and unsigned 64-bit integers do not fit and are refused,
+    and so are views of lists, which Arrow itself does not convert reliably.
     """
     import pyarrow as pa
     import pyarrow.types as at
@@ -124,6 +132,26 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
 def from_arrow_field(field: pa.Field) -> t.Field:
     """One Arrow field as ours."""
     return t.Field(field.name, from_arrow(field.type), field.nullable)
+
+
+def conform(table: pa.Table, schema: t.Struct) -> pa.Table:
+    """The table with exactly the Arrow types of this schema: plain layouts, microseconds, UTC."""
+    import pyarrow as pa
+
+    target = to_arrow_schema(schema)
+    if table.schema.equals(target, check_metadata=True):
+        return table
+    try:
+        return table.cast(target)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaError(
+            f"this table does not fit {_short(schema)}: {error}", hint="cast it before"
+        ) from error
+
+
+def _short(schema: t.Struct) -> str:
+    text = str(schema)
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def from_arrow_schema(schema: pa.Schema) -> t.Struct:

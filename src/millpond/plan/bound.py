@@ -9,12 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.plan.casts import can_cast
+from millpond.plan.functions import function_named
+from millpond.plan.scalars import require_value
 from millpond.plan.tree import Tree, topological
-from millpond.plan.types import BOOLEAN, DataType
+from millpond.plan.types import BOOLEAN, STRING, DataType, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from millpond.plan.functions import Function
     from millpond.plan.paths import Step
 
 
@@ -29,7 +34,10 @@ class BoundExpr(Tree):
 
         return format_expr(self)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        from millpond.plan.text import format_expr
+
+        return format_expr(self, limit=200)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -40,6 +48,10 @@ class BoundPath(BoundExpr):
     steps: tuple[Step, ...]
     type: DataType
     scope: Literal["row", "element"] = "row"
+
+    def __post_init__(self) -> None:
+        if self.scope not in ("row", "element") or (self.scope == "row" and not self.steps):
+            raise PlanError(f"a path can't begin like this: scope {self.scope!r}, {self.steps}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,6 +64,9 @@ class BoundLiteral(BoundExpr):
     value: Any
     type: DataType
 
+    def __post_init__(self) -> None:
+        require_value(self.value, self.type)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BoundCall(BoundExpr):
@@ -60,6 +75,17 @@ class BoundCall(BoundExpr):
     function: str
     args: tuple[BoundExpr, ...]
     type: DataType
+
+    def __post_init__(self) -> None:
+        function = function_named(self.function)
+        function.check_arity(self.function, len(self.args))
+        given = tuple(arg.type for arg in self.args)
+        wanted, result = function.rule(self.function, given)
+        if wanted != given or result != self.type:
+            raise TypeMismatchError(
+                f"{self.function} of ({', '.join(map(str, given))}) is not a {self.type}"
+            )
+        _check_literals(self, function)
 
     @property
     def children(self) -> tuple[BoundExpr, ...]:
@@ -79,6 +105,12 @@ class BoundCast(BoundExpr):
     type: DataType
     on_error: Literal["error", "null"] = "error"
 
+    def __post_init__(self) -> None:
+        if not can_cast(self.arg.type, self.type):
+            raise TypeMismatchError(f"{self.arg.type} can't be cast to {self.type}")
+        if self.on_error not in ("error", "null"):
+            raise PlanError(f"a cast's on_error is 'error' or 'null', not {self.on_error!r}")
+
     @property
     def children(self) -> tuple[BoundExpr, ...]:
         """The value."""
@@ -95,6 +127,15 @@ class BoundParseJson(BoundExpr):
 
     arg: BoundExpr
     type: DataType
+
+    def __post_init__(self) -> None:
+        if self.arg.type != STRING:
+            raise TypeMismatchError(f"parse_json reads strings, not {self.arg.type}")
+        if not isinstance(self.type, Struct | List | Map):
+            raise TypeMismatchError(
+                f"parse_json gives structs, lists and maps, not {self.type}",
+                hint="cast the text, or parse it into a struct and take a member",
+            )
 
     @property
     def children(self) -> tuple[BoundExpr, ...]:
@@ -114,6 +155,18 @@ class BoundQuantifier(BoundExpr):
     list: BoundExpr
     predicate: BoundExpr
     type: DataType = BOOLEAN
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("any", "all") or self.type != BOOLEAN:
+            raise PlanError(f"unknown quantifier {self.kind!r} of type {self.type}")
+        if not isinstance(self.list.type, List):
+            raise TypeMismatchError(
+                f"any and all look into lists; {self.list!r} is a {self.list.type}"
+            )
+        if self.predicate.type != BOOLEAN:
+            raise TypeMismatchError(
+                f"{self.kind} takes a boolean predicate, not {self.predicate.type}"
+            )
 
     @property
     def children(self) -> tuple[BoundExpr, ...]:
@@ -175,3 +228,29 @@ def conjoin(parts: tuple[BoundExpr, ...]) -> BoundExpr:
     if not parts:
         return BoundLiteral(True, BOOLEAN)
     return parts[0] if len(parts) == 1 else BoundCall("and", parts, BOOLEAN)
+
+
+_UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+
+
+def _check_literals(call: BoundCall, function: Function) -> None:
+    """Refuse arguments that have to be literals and are not, and literals that make no sense."""
+    name, args = call.function, call.args
+    if name == "in" and not all(isinstance(arg, BoundLiteral) for arg in args[1:]):
+        raise PlanError("isin takes literals", hint="compare columns with == and combine with |")
+    values = {}
+    for index in function.literal_args:
+        arg = args[index]
+        if not isinstance(arg, BoundLiteral) or arg.value is None:
+            raise PlanError(f"argument {index + 1} of {name} has to be a literal, not {arg!r}")
+        values[index] = arg.value
+    if name == "date_trunc" and values[1] not in _UNITS:
+        raise PlanError(
+            f"date_trunc knows no unit {values[1]!r}", hint=f"one of {', '.join(_UNITS)}"
+        )
+    if name == "time_bucket" and values[1] <= 0:
+        raise PlanError("a time bucket is at least one microsecond wide")
+    if name == "substring" and min(values.values()) < 0:
+        raise PlanError("a substring starts at 0 or later and is not shorter than 0")
+    if name == "replace" and values[1] == "":
+        raise PlanError("replace needs a text to look for")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from millpond.plan.aggregates import Measure
     from millpond.plan.executor import Execution, Executor, Scope
+    from millpond.plan.explain import AnalyzeReport
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter, StatefulDefinition
     from millpond.plan.rows import JoinKind
@@ -61,7 +62,9 @@ class Builders:
         from millpond.plan.rows import Project
 
         schema = self._plan.schema
-        given = {name: e.col(name) for name in schema.names} | {k: e.lit(v) for k, v in named.items()}
+        given = {name: e.col(name) for name in schema.names} | {
+            k: e.lit(v) for k, v in named.items()
+        }
         return Project(self._plan, tuple(BoundNamed(n, bind(x, schema)) for n, x in given.items()))
 
     def drop(self, *names: str) -> Plan:
@@ -107,7 +110,9 @@ class Builders:
         return build_join(self._plan, other, on=on, how=how, nulls_equal=nulls_equal)
 
     def aggregate(
-        self, by: str | e.Expr | e.Named | Sequence[str | e.Expr | e.Named] = (), **measures: Measure
+        self,
+        by: str | e.Expr | e.Named | Sequence[str | e.Expr | e.Named] = (),
+        **measures: Measure,
     ) -> Plan:
         """One row a group: `aggregate("site", n=agg.count(), top=agg.max("level"))`."""
         from millpond.plan.aggregates import bind_measure
@@ -219,7 +224,8 @@ class Builders:
         schema = self._plan.schema
         if function not in WINDOW_FUNCTIONS:
             raise PlanError(
-                f"unknown window function {function!r}", hint=f"one of {', '.join(WINDOW_FUNCTIONS)}"
+                f"unknown window function {function!r}",
+                hint=f"one of {', '.join(WINDOW_FUNCTIONS)}",
             )
         bound = None if arg is None else as_bound(arg, schema)
         type_ = window_type(function, None if bound is None else bound.type)
@@ -250,10 +256,62 @@ class Builders:
         run = self.execute(engine=engine, scope=scope, optimize=optimize)
         return pa.Table.from_batches(list(run), schema=run.schema)
 
-    def to_pylist(self, *, engine: str | Executor = "auto", scope: Scope | None = None) -> list[Any]:
+    def to_pylist(
+        self, *, engine: str | Executor = "auto", scope: Scope | None = None
+    ) -> list[Any]:
         """Run the plan and gather all rows as dictionaries."""
         rows: list[Any] = self.to_arrow(engine=engine, scope=scope).to_pylist()
         return rows
+
+    def explain(
+        self,
+        *,
+        logical: bool = True,
+        optimized: bool = True,
+        physical: bool = False,
+        decode: bool = True,
+        costs: bool = False,
+        steps: bool = False,
+        engine: str | Executor = "auto",
+        format: Literal["text", "json"] = "text",  # noqa: A002
+        scope: Scope | None = None,
+    ) -> str:
+        """What would happen, without reading any data."""
+        from millpond.plan.explain import explain
+
+        return explain(
+            self._plan,
+            logical=logical,
+            optimized=optimized,
+            physical=physical,
+            decode=decode,
+            costs=costs,
+            steps=steps,
+            engine=engine,
+            format=format,
+            scope=scope,
+        )
+
+    def explain_analyze(
+        self,
+        *,
+        engine: str | Executor = "auto",
+        scope: Scope | None = None,
+        max_rows: int | None = None,
+        time_budget_ms: float | None = None,
+        format: Literal["text", "json"] = "text",  # noqa: A002
+    ) -> AnalyzeReport:
+        """Run the plan and report what was observed next to what was estimated."""
+        from millpond.plan.explain import explain_analyze
+
+        return explain_analyze(
+            self._plan,
+            engine=engine,
+            scope=scope,
+            max_rows=max_rows,
+            time_budget_ms=time_budget_ms,
+            format=format,
+        )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa

@@ -13,11 +13,11 @@ import datetime as dt
 import decimal
 import hashlib
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from millpond.base.errors import PlanError
+from millpond.base.errors import MillpondError, PlanError
 from millpond.plan.plugins import ROW_FILTERS, STATEFUL_FUNCTIONS
 from millpond.plan.tree import Tree
 from millpond.plan.typejson import type_from_dict, type_to_dict
@@ -34,12 +34,30 @@ def dumps(tree: Tree) -> str:
     """A plan or bound expression as JSON text."""
     numbers: dict[int, int] = {}
     nodes: list[Any] = []
+    wire = _Wire(lambda child: {"#": numbers[id(child)]}, _table_bytes)
     for node in _everything(tree):
-        encoded = _encode_fields(node, lambda child: {"#": numbers[id(child)]})
+        encoded = _encode_fields(node, wire)
         numbers[id(node)] = len(nodes)
         nodes.append(encoded)
-    document = {"millpond": VERSION, "nodes": nodes, "root": numbers[id(tree)]}
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=True)
+    return _json({"millpond": VERSION, "nodes": nodes, "root": numbers[id(tree)]})
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """How references and tables are written: in full on the wire, by digest in a digest."""
+
+    refer: Callable[[Tree], Any]
+    table: Callable[[Any], bytes]
+
+
+def _json(document: Any) -> str:
+    try:
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise PlanError(
+            f"this plan can't be written: {error}",
+            hint="a plugin's config has to be plain JSON data",
+        ) from error
 
 
 def loads(text: str) -> Any:
@@ -47,23 +65,49 @@ def loads(text: str) -> Any:
     try:
         document = json.loads(text)
         version, encoded, root = document["millpond"], document["nodes"], document["root"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise PlanError(f"this is not a plan: {error}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise PlanError(f"this is not a plan: {type(error).__name__}: {error}") from error
     if version != VERSION:
         raise PlanError(f"a plan of version {version} can't be read, only of version {VERSION}")
     nodes: list[Any] = []
-    for item in encoded:
-        nodes.append(_decode(item, nodes))
-    return nodes[root]
+    try:
+        for item in encoded:
+            nodes.append(_decode(item, nodes))
+        tree = nodes[_position(root, nodes)]
+    except MillpondError:
+        raise
+    except _BROKEN as error:
+        raise PlanError(f"this is not a plan: {type(error).__name__}: {error}") from error
+    if not isinstance(tree, Tree):
+        raise PlanError(f"this is not a plan: its root is a {type(tree).__name__}")
+    return tree
+
+
+_BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    OSError,
+    RuntimeError,
+)
+"""What building parts from wrong data can raise, before a part's own checks see it."""
+
+
+def _position(number: Any, nodes: list[Any]) -> int:
+    if type(number) is not int or not 0 <= number < len(nodes):
+        raise PlanError(f"this is not a plan: there is no node #{number} before its use")
+    return number
 
 
 def compute_digest(tree: Tree) -> bytes:
     """A digest of the content; parts that have theirs already are not read again."""
+    wire = _Wire(lambda child: {"#": child.digest.hex()}, _table_digest)
     for node in _everything(tree, skip=lambda node: hasattr(node, "_digest")):
-        encoded = _encode_fields(node, lambda child: {"#": child.digest.hex()})
-        text = json.dumps(encoded, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        object.__setattr__(node, "_digest", digest)
+        # A file's name may be any bytes, and Python shows such bytes as half surrogate pairs.
+        text = _json(_encode_fields(node, wire)).encode("utf-8", "surrogatepass")
+        object.__setattr__(node, "_digest", hashlib.blake2b(text, digest_size=16).digest())
     return tree._digest  # noqa: SLF001
 
 
@@ -106,27 +150,27 @@ def _references_in(value: Any) -> Iterator[Tree]:
     if isinstance(value, Tree):
         yield value
     elif isinstance(value, tuple):
-        for item in value:
-            yield from _references_in(item)
-    elif (
-        is_dataclass(value) and not isinstance(value, _TYPES) and type(value).__name__ in _classes()
-    ):
-        for field in fields(value):
+        # Tuples hold things of one kind: a million files are not asked one by one.
+        if value and isinstance(value[0], (tuple, Tree, *_holders())):
+            for item in value:
+                yield from _references_in(item)
+    elif isinstance(value, _holders()):
+        for field in fields(value):  # type: ignore[arg-type]
             yield from _references_in(getattr(value, field.name))
 
 
-def _encode_fields(value: Any, refer: Callable[[Tree], Any]) -> dict[str, Any]:
+def _encode_fields(value: Any, wire: _Wire) -> dict[str, Any]:
     encoded: dict[str, Any] = {"$": type(value).__name__}
     for field in fields(value):
-        encoded[field.name] = _encode(getattr(value, field.name), refer)
+        encoded[field.name] = _encode(getattr(value, field.name), wire)
     return encoded
 
 
-def _encode(value: Any, refer: Callable[[Tree], Any]) -> Any:
+def _encode(value: Any, wire: _Wire) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, Tree):
-        return refer(value)
+        return wire.refer(value)
     if isinstance(value, _TYPES):
         return {"$type": type_to_dict(value)}
     if isinstance(value, int):
@@ -134,7 +178,7 @@ def _encode(value: Any, refer: Callable[[Tree], Any]) -> Any:
     if isinstance(value, float):
         return {"$float": value.hex()}
     if isinstance(value, tuple):
-        return [_encode(item, refer) for item in value]
+        return [_encode(item, wire) for item in value]
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, decimal.Decimal):
@@ -143,16 +187,16 @@ def _encode(value: Any, refer: Callable[[Tree], Any]) -> Any:
         return {"$datetime": value.isoformat()}
     if isinstance(value, dt.date):
         return {"$date": value.isoformat()}
-    if type(value).__name__ in _classes() and is_dataclass(value):
-        return _encode_fields(value, refer)
-    return _encode_foreign(value)
+    if _parts().get(type(value).__name__) is type(value):
+        return _encode_fields(value, wire)
+    return _encode_foreign(value, wire)
 
 
-def _encode_foreign(value: Any) -> Any:
+def _encode_foreign(value: Any, wire: _Wire) -> Any:
     from millpond.plan.python import RowFilter, StatefulDefinition
 
     if type(value).__module__.partition(".")[0] == "pyarrow":
-        return {"$arrow": base64.b64encode(_table_bytes(value)).decode()}
+        return {"$arrow": base64.b64encode(wire.table(value)).decode()}
     if isinstance(value, RowFilter):
         return {"$row_filter": value.name, "config": dict(value.config)}
     if isinstance(value, StatefulDefinition):
@@ -166,9 +210,7 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
     if not isinstance(value, dict):
         return value
     if "$" in value:
-        cls = _classes().get(value["$"])
-        if cls is None:
-            raise PlanError(f"unknown part of a plan: {value['$']!r}")
+        cls = _class_named(value["$"])
         given = {k: _decode(v, nodes) for k, v in value.items() if k != "$"}
         try:
             return cls(**given)
@@ -178,7 +220,7 @@ def _decode(value: Any, nodes: list[Any]) -> Any:
     reader = _READERS.get(kind)
     if reader is None:
         raise PlanError(f"unknown part of a plan: {kind!r}")
-    return nodes[value["#"]] if kind == "#" else reader(value)
+    return nodes[_position(value["#"], nodes)] if kind == "#" else reader(value)
 
 
 _READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -206,6 +248,14 @@ def _table_bytes(table: Any) -> bytes:
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
+def _table_digest(table: Any) -> bytes:
+    import pyarrow as pa
+
+    # `take` copies, so that slices and what lies below nulls do not show in the bytes.
+    copied = table.take(pa.array(range(table.num_rows), pa.int64()))
+    return hashlib.blake2b(_table_bytes(copied), digest_size=16).digest()
+
+
 def _table_from(data: bytes) -> Any:
     import pyarrow as pa
 
@@ -214,19 +264,41 @@ def _table_from(data: bytes) -> Any:
 
 
 @cache
-def _classes() -> dict[str, Any]:
-    """Every class that can stand in a plan, by name."""
-    from millpond.plan import aggregates, bound, paths, sources, streams
-    from millpond.plan.node import NODES
+def _parts() -> dict[str, Any]:
+    """Every class that can stand in a plan beside its nodes, by name."""
+    import millpond.plan.order
+    import millpond.plan.rows  # noqa: F401  (both register their nodes)
+    from millpond.plan import bound, expr, paths, sources
 
     parts = (
         *(paths.Name, paths.Index, paths.Each),
         *(bound.BoundPath, bound.BoundLiteral, bound.BoundCall, bound.BoundCast),
-        *(bound.BoundParseJson, bound.BoundQuantifier, bound.BoundSortKey, bound.BoundNamed),
-        *(aggregates.BoundMeasure, streams.StatefulMapping, streams.WindowCall),
+        *(bound.BoundParseJson, bound.BoundQuantifier),
+        *(expr.PathExpr, expr.LiteralExpr, expr.CallExpr, expr.CastExpr),
+        *(expr.ParseJsonExpr, expr.QuantifierExpr),
         *(sources.File, sources.ColumnStats, sources.CsvOptions),
     )
-    import millpond.plan.order
-    import millpond.plan.rows  # noqa: F401
+    return {cls.__name__: cls for cls in (*parts, *_holders())}
 
-    return {**{cls.__name__: cls for cls in parts}, **NODES}
+
+@cache
+def _holders() -> tuple[type, ...]:
+    """The parts of nodes that hold expressions."""
+    from millpond.plan import aggregates, bound, streams
+
+    return (
+        *(bound.BoundSortKey, bound.BoundNamed, aggregates.BoundMeasure),
+        *(streams.StatefulMapping, streams.WindowCall),
+    )
+
+
+def _class_named(name: Any) -> Any:
+    from millpond.plan.node import NODES
+
+    # The parts first: that imports the modules of the nodes.
+    found = _parts().get(name) or NODES.get(name)
+    if found is None:
+        raise PlanError(
+            f"unknown part of a plan: {name!r}", hint="import the package that defines it"
+        )
+    return found

@@ -6,16 +6,18 @@ each other. Engines are found by name through the entry points `millpond.engines
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from millpond.base.errors import PlanError, UnsupportedExpressionError, UnsupportedNodeError
 from millpond.plan.codec import expressions_of
 from millpond.plan.sources import Stored
+from millpond.plan.text import shorten
 from millpond.plan.tree import topological, transform
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import pyarrow as pa
 
     from millpond.plan.counters import Counters
@@ -100,25 +102,46 @@ class Executor(Protocol):
 
 
 def resolve_stored(plan: Plan, scope: Scope | None) -> Plan:
-    """The plan with every stored path exchanged for what the scope says it is."""
+    """The plan with every stored path exchanged for what the scope says it is, to the bottom."""
+    done: dict[Stored, Plan] = {}
+    open_: list[tuple[Stored | None, Plan, Iterator[Stored]]] = [(None, plan, _stored(plan))]
+    while True:
+        name, body, todo = open_[-1]
+        missing = next((node for node in todo if node not in done), None)
+        if missing is not None:
+            _check_cycle([*(node for node, _, _ in open_ if node is not None), missing])
+            found = _answer(missing, scope)
+            open_.append((missing, found, _stored(found)))
+            continue
+        resolved = transform(body, lambda node: done[node] if isinstance(node, Stored) else node)
+        open_.pop()
+        if name is None:
+            return resolved
+        done[name] = resolved
 
-    def resolve(node: Plan) -> Plan:
-        while isinstance(node, Stored):
-            if scope is None:
-                raise PlanError(
-                    f"{node.path} is a path of a pond, but no scope was given",
-                    hint="run the plan with scope=pond.read()",
-                )
-            found = scope.resolve(node)
-            if found.schema != node.schema:
-                raise PlanError(f"{node.path} has {found.schema} in this scope, not {node.schema}")
-            if isinstance(found, Stored):
-                node = found
-                continue
-            return resolve_stored(found, scope)
-        return node
 
-    return transform(plan, resolve)
+def _stored(plan: Plan) -> Iterator[Stored]:
+    return (node for node in topological(plan) if isinstance(node, Stored))
+
+
+def _check_cycle(path: list[Stored]) -> None:
+    if path[-1].path in [node.path for node in path[:-1]]:
+        shown = " -> ".join(node.path for node in path)
+        raise PlanError(f"a stored path is defined by itself: {shown}")
+
+
+def _answer(node: Stored, scope: Scope | None) -> Plan:
+    if scope is None:
+        raise PlanError(
+            f"{node.path} is a path of a pond, but no scope was given",
+            hint="run the plan with scope=pond.read()",
+        )
+    found = scope.resolve(node)
+    if found.schema != node.schema:
+        raise PlanError(
+            shorten(f"{node.path} has {found.schema} in this scope, not {node.schema}", 1000)
+        )
+    return found
 
 
 def check_supported(plan: Plan, executor: Executor) -> None:

@@ -9,6 +9,7 @@ typed `BoundExpr`s. What each function means stands in docs/expressions.md.
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -18,7 +19,6 @@ from millpond.plan.paths import Name, Step, parse_path
 from millpond.plan.tree import Tree
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Iterable
 
     from millpond.plan.types import DataType
@@ -91,6 +91,9 @@ class Expr(Tree):
     def __mod__(self, other: object) -> Expr:
         return call("remainder", self, other)
 
+    def __rmod__(self, other: object) -> Expr:
+        return call("remainder", other, self)
+
     def __neg__(self) -> Expr:
         return call("negate", self)
 
@@ -132,7 +135,9 @@ class Expr(Tree):
         return call("is_nan", self)
 
     def isin(self, values: Iterable[object]) -> Expr:
-        """Whether the value is one of these literals."""
+        """Whether the value is one of these literals; of none at all: false, for null too."""
+        if isinstance(values, str | bytes):
+            raise TypeMismatchError(f"isin takes a list of values, not {values!r}")
         return call("in", self, *values)
 
     def between(self, low: object, high: object) -> Expr:
@@ -203,9 +208,7 @@ class Expr(Tree):
         """Strings joined; null when one of them is."""
         return call("concat", self, *others)
 
-    def date_part(
-        self, part: Literal["year", "month", "day", "hour", "minute", "second"]
-    ) -> Expr:
+    def date_part(self, part: Literal["year", "month", "day", "hour", "minute", "second"]) -> Expr:
         """One part of a date or timestamp as a number."""
         return call(part, self)
 
@@ -218,7 +221,7 @@ class Expr(Tree):
 
     def time_bucket(self, width: dt.timedelta) -> Expr:
         """The start of the bucket that a timestamp lies in; buckets are counted from the epoch."""
-        return call("time_bucket", self, int(width.total_seconds() * 1_000_000))
+        return call("time_bucket", self, width // dt.timedelta(microseconds=1))
 
     def epoch_micros(self) -> Expr:
         """A timestamp as microseconds since the epoch."""
@@ -241,7 +244,10 @@ class Expr(Tree):
 
         return format_expr(self)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        from millpond.plan.text import format_expr
+
+        return format_expr(self, limit=200)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -334,7 +340,7 @@ class QuantifierExpr(Expr):
         return QuantifierExpr(self.kind, *children)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SortKey:
     """An expression to sort by, its direction, and where nulls go."""
 
@@ -343,7 +349,7 @@ class SortKey:
     nulls_first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Named:
     """An expression and the name of the column it becomes."""
 
@@ -371,10 +377,23 @@ def lit(value: object, type_: DataType | None = None) -> Expr:
     if isinstance(value, Expr):
         return value
     if hasattr(value, "item") and type(value).__module__.split(".")[0] == "numpy":
-        value = value.item()
+        value = _from_numpy(value)
     if isinstance(value, decimal.Decimal) and not value.is_finite():
         raise TypeMismatchError(f"{value} is not a decimal number")
     return LiteralExpr(value, type_)
+
+
+def _from_numpy(value: Any) -> Any:
+    """A Python value for a NumPy scalar; its nanoseconds would silently become a number."""
+    if getattr(value, "ndim", 0):
+        raise TypeMismatchError("an array can't be a literal", hint="use isin([...])")
+    item = value.item()
+    if type(value).__name__ == "datetime64" and isinstance(item, int):
+        exact = value.astype("datetime64[us]")
+        if exact != value:
+            raise TypeMismatchError(f"{value} can't be a literal", hint="use whole microseconds")
+        return exact.item()
+    return item
 
 
 def call(function: str, *args: object) -> Expr:

@@ -6,11 +6,12 @@ type. What the functions *mean* is docs/expressions.md; engines map the names to
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from millpond.base.errors import TypeMismatchError
+from millpond.base.errors import PlanError, TypeMismatchError
 from millpond.plan.types import (
     BOOLEAN,
     DATE,
@@ -48,6 +49,14 @@ class Function:
     unifies: bool = False
     """Whether arguments meet in one type, so that literals adapt to columns."""
 
+    def check_arity(self, name: str, count: int) -> None:
+        """Refuse too few or too many arguments."""
+        if self.min_args <= count and (self.max_args is None or count <= self.max_args):
+            return
+        least = "" if self.max_args == self.min_args else "at least "
+        plural = "" if self.min_args == 1 else "s"
+        raise PlanError(f"{name} takes {least}{self.min_args} argument{plural}, not {count}")
+
 
 def _refuse(function: str, types: Types, wants: str) -> TypeMismatchError:
     shown = ", ".join(str(type_) for type_ in types)
@@ -83,9 +92,9 @@ def _any_to_boolean(function: str, types: Types) -> Resolved:
 
 
 def _nan(function: str, types: Types) -> Resolved:
-    if not is_fractional(types[0]):
+    if not is_fractional(types[0]) and types[0] != NULL:
         raise _refuse(function, types, "a floating point number")
-    return types, BOOLEAN
+    return (DOUBLE if types[0] == NULL else types[0],), BOOLEAN
 
 
 def _coalesce(function: str, types: Types) -> Resolved:
@@ -103,9 +112,9 @@ def _if_else(function: str, types: Types) -> Resolved:
 def _arithmetic(function: str, types: Types) -> Resolved:
     if not all(is_numeric(type_) or type_ == NULL for type_ in types):
         raise _refuse(function, types, "numbers")
-    exact = any(isinstance(type_, Decimal) for type_ in types)
-    if exact and not any(is_fractional(type_) or type_ == NULL for type_ in types):
-        return _decimal_arithmetic(function, types)
+    exact = [type_ for type_ in types if isinstance(type_, Decimal)]
+    if exact and not any(is_fractional(type_) for type_ in types):
+        return _decimal_arithmetic(function, tuple(exact[0] if t == NULL else t for t in types))
     found = _unify(function, types)
     if found == NULL:
         found = LONG
@@ -142,9 +151,10 @@ def _whole(function: str, types: Types) -> Resolved:
 
 
 def _same_number(function: str, types: Types) -> Resolved:
-    if not is_numeric(types[0]):
+    if not is_numeric(types[0]) and types[0] != NULL:
         raise _refuse(function, types, "a number")
-    return types, types[0]
+    found = LONG if types[0] == NULL else types[0]
+    return (found,), found
 
 
 def _strings(result: DataType) -> Rule:
@@ -163,33 +173,40 @@ def _substring(function: str, types: Types) -> Resolved:
 
 
 def _length(function: str, types: Types) -> Resolved:
-    if types[0] != STRING and not isinstance(types[0], List):
+    if types[0] not in (STRING, NULL) and not isinstance(types[0], List):
         raise _refuse(function, types, "a string or a list")
-    return types, INTEGER
+    return (STRING if types[0] == NULL else types[0],), INTEGER
 
 
 def _date_part(function: str, types: Types) -> Resolved:
     days = function in ("year", "month", "day")
-    if types[0] not in (TIMESTAMP, TIMESTAMP_NTZ) and not (days and types[0] == DATE):
+    found = _moment(types[0])
+    if found not in (TIMESTAMP, TIMESTAMP_NTZ) and not (days and found == DATE):
         raise _refuse(function, types, "a date or timestamp" if days else "a timestamp")
-    return types, INTEGER
+    return (found,), INTEGER
+
+
+def _moment(type_: DataType) -> DataType:
+    return TIMESTAMP if type_ == NULL else type_
 
 
 def _trunc(function: str, types: Types) -> Resolved:
     second = STRING if function == "date_trunc" else LONG
-    if types[0] not in (TIMESTAMP, TIMESTAMP_NTZ) or types[1] != second:
+    found = _moment(types[0])
+    if found not in (TIMESTAMP, TIMESTAMP_NTZ) or types[1] != second:
         raise _refuse(function, types, f"a timestamp and a {second}")
-    return types, types[0]
+    return (found, types[1]), found
 
 
 def _epoch_micros(function: str, types: Types) -> Resolved:
-    if types[0] not in (TIMESTAMP, TIMESTAMP_NTZ):
+    found = _moment(types[0])
+    if found not in (TIMESTAMP, TIMESTAMP_NTZ):
         raise _refuse(function, types, "a timestamp")
-    return types, LONG
+    return (found,), LONG
 
 
 def _from_epoch_micros(function: str, types: Types) -> Resolved:
-    if not is_integral(types[0]):
+    if not is_integral(types[0]) and types[0] != NULL:
         raise _refuse(function, types, "a whole number")
     return (LONG,), TIMESTAMP
 
@@ -205,7 +222,7 @@ _TEXT_TEST = _fixed(_strings(BOOLEAN), 2)
 
 FUNCTIONS: Final[Mapping[str, Function]] = {
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe"), _COMPARISON),
-    "in": Function(_compare, 1, None, unifies=True),
+    "in": Function(_compare, 2, None, unifies=True),
     "and": Function(_boolean, 1, None),
     "or": Function(_boolean, 1, None),
     "not": _fixed(_boolean, 1),
@@ -225,10 +242,19 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "concat": Function(_strings(STRING), 1, None),
     "substring": _fixed(_substring, 3, 1, 2),
     "length": _fixed(_length, 1),
-    **dict.fromkeys(
-        ("year", "month", "day", "hour", "minute", "second"), _fixed(_date_part, 1)
-    ),
+    **dict.fromkeys(("year", "month", "day", "hour", "minute", "second"), _fixed(_date_part, 1)),
     **dict.fromkeys(("date_trunc", "time_bucket"), _fixed(_trunc, 2, 1)),
     "epoch_micros": _fixed(_epoch_micros, 1),
     "from_epoch_micros": _fixed(_from_epoch_micros, 1),
 }
+
+
+def function_named(name: str) -> Function:
+    """The function of this name; an unknown one is an error that names what is near."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        near = difflib.get_close_matches(name, FUNCTIONS, n=3)
+        raise PlanError(
+            f"unknown function {name!r}", hint=f"near: {', '.join(near)}" if near else None
+        )
+    return function

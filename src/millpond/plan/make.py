@@ -1,11 +1,11 @@
-"""Where plans begin: `values`, `list_files`, `stored`, `sql`. Files are opened by `millpond.scan`."""
+"""Where plans begin: `values`, `list_files`, `stored`, `sql`. `millpond.scan` opens files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import SchemaError
-from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.arrow import conform, to_arrow_schema
 from millpond.plan.sources import ListFiles, Stored, Values
 from millpond.plan.streams import Sql
 
@@ -32,20 +32,39 @@ def values(rows: Any, schema: Struct | None = None) -> Plan:
         table = pa.table(rows)
     else:
         return Values(_from_dicts(list(rows), schema))
-    return Values(table if schema is None else table.cast(to_arrow_schema(schema)))
+    return Values(table if schema is None else conform(table, schema))
 
 
 def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
     import pyarrow as pa
 
+    if not rows and schema is None:
+        raise SchemaError("no rows and no schema", hint="give schema=Struct.of(...)")
+    names = _names(rows, schema)
     try:
         if schema is not None:
             return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema))
-        if not rows:
-            raise SchemaError("no rows and no schema", hint="give schema=Struct.of(...)")
-        return pa.Table.from_pylist(rows)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        # Arrow alone would take the names of the first row and drop all others.
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise SchemaError(f"these rows do not make a table: {error}") from error
+
+
+def _names(rows: list[Any], schema: Struct | None) -> dict[str, None]:
+    names: dict[str, None] = {}
+    for number, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise SchemaError(
+                f"row {number} is a {type(row).__name__}, not a dictionary",
+                hint="give dictionaries, or an Arrow table",
+            )
+        names.update(dict.fromkeys(row))
+        unknown = None if schema is None else next((n for n in row if n not in schema), None)
+        if schema is not None and unknown is not None:
+            raise SchemaError(
+                f"row {number} has {unknown!r}, the schema has not", hint=schema.near(str(unknown))
+            )
+    return names
 
 
 def list_files(path: str, *, start_from: str | None = None) -> Plan:

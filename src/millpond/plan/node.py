@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from millpond.plan.builders import Builders
-from millpond.plan.text import format_plan
+from millpond.plan.text import format_plan, one_line, shorten
 from millpond.plan.tree import Tree
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Plan(Builders, Tree):
         return format_plan(self)
 
     def __repr__(self) -> str:
-        return f"<{self.kind} {self.label()}>" if self.label() else f"<{self.kind}>"
+        return f"<{shorten(f'{self.kind} {one_line(self.label())}'.rstrip())}>"
 
 
 class Unary:

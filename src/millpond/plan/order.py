@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,13 @@ def _check_keys(keys: tuple[BoundSortKey, ...], schema: Struct) -> None:
         verify(key.expr, schema)
         if not is_orderable(key.expr.type):
             raise TypeMismatchError(
-                f"{key.expr} is a {key.expr.type} and has no order", hint="sort by a part of it"
+                f"{key.expr!r} is a {key.expr.type} and has no order", hint="sort by a part of it"
             )
 
 
 def _check_count(count: int) -> None:
-    if count < 0:
-        raise PlanError(f"a number of rows is not negative: {count}")
+    if type(count) is not int or not 0 <= count < 1 << 63:
+        raise PlanError(f"a number of rows is a whole number from 0 on, not {count!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -97,6 +98,13 @@ class Tail(Unary, Plan):
         return str(self.n)
 
 
+def _as_index(value: object) -> int:
+    try:
+        return int(operator.index(value))  # type: ignore[arg-type]
+    except TypeError as error:
+        raise PlanError(f"a position is a whole number, not {value!r}") from error
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Take(Unary, Plan):
     """The rows at these positions, in the order given; one past the end is an error."""
@@ -105,7 +113,9 @@ class Take(Unary, Plan):
     indices: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if any(index < 0 for index in self.indices):
+        if not {int}.issuperset(map(type, self.indices)):
+            object.__setattr__(self, "indices", tuple(map(_as_index, self.indices)))
+        if self.indices and not 0 <= min(self.indices) <= max(self.indices) < 1 << 63:
             raise PlanError("positions count from 0", hint="use tail() to count from the end")
         self._set_schema(self.input.schema)
 
@@ -131,9 +141,12 @@ class Sample(Unary, Plan):
     def __post_init__(self) -> None:
         if (self.n is None) == (self.fraction is None):
             raise PlanError("a sample takes either a number of rows or a fraction")
-        _check_count(self.n or 0)
-        if self.fraction is not None and not 0 <= self.fraction <= 1:
-            raise PlanError(f"a fraction is between 0 and 1: {self.fraction}")
+        if self.n is not None:
+            _check_count(self.n)
+        if self.fraction is not None:
+            if not 0 <= self.fraction <= 1:
+                raise PlanError(f"a fraction is between 0 and 1: {self.fraction}")
+            object.__setattr__(self, "fraction", float(self.fraction))
         _check_seed(self.seed)
         self._set_schema(self.input.schema)
 
@@ -159,5 +172,5 @@ class Shuffle(Unary, Plan):
 
 
 def _check_seed(seed: int) -> None:
-    if not -(1 << 63) <= seed < 1 << 63:
-        raise PlanError(f"a seed is a 64-bit number: {seed}")
+    if type(seed) is not int or not -(1 << 63) <= seed < 1 << 63:
+        raise PlanError(f"a seed is a whole 64-bit number: {seed!r}")

@@ -71,12 +71,18 @@ def parse_path(text: str) -> tuple[Step, ...]:
         else:
             if after_dot and steps:
                 raise ExpressionSyntaxError("a name is missing", text=text, position=position)
-            steps.append(Each() if match["each"] else Index(int(match["index"])))
+            steps.append(Each() if match["each"] else _index(match["index"], text, position))
             after_dot = False
         position = match.end()
     if after_dot:
         raise ExpressionSyntaxError("a name is missing", text=text, position=len(text))
     return tuple(steps)
+
+
+def _index(digits: str, text: str, position: int) -> Index:
+    if len(digits) > 10 or not -(1 << 31) <= int(digits) < 1 << 31:
+        raise ExpressionSyntaxError("no list is this long", text=text, position=position)
+    return Index(int(digits))
 
 
 def format_path(steps: tuple[Step, ...]) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
 from millpond.plan.bind import verify
-from millpond.plan.bound import BoundExpr, BoundNamed
 from millpond.plan.node import Plan, Unary
 from millpond.plan.types import BOOLEAN, STRING, Field, Struct, is_orderable
 
 if TYPE_CHECKING:
     from millpond.plan.aggregates import BoundMeasure
+    from millpond.plan.bound import BoundExpr, BoundNamed
     from millpond.plan.python import RowFilter
 
 JoinKind: TypeAlias = Literal["inner", "left", "full", "semi", "anti"]
@@ -89,7 +89,9 @@ class ParseJson(Unary, Plan):
     def __post_init__(self) -> None:
         given = self.input.schema
         if given.field(self.column).type != STRING:
-            raise TypeMismatchError(f"{self.column!r} is not text")
+            raise TypeMismatchError(
+                f"{self.column!r} is not text but {given.field(self.column).type}"
+            )
         self._set_schema(Struct((*given.fields, Field(self.output, self.parsed))))
 
     def label(self) -> str:
@@ -108,11 +110,7 @@ class Union(Plan):
             raise PlanError("a union needs at least one input", hint="use values([], schema=...)")
         first = self.members[0].schema
         for number, member in enumerate(self.members[1:], start=2):
-            if [(f.name, f.type) for f in member.schema] != [(f.name, f.type) for f in first]:
-                raise SchemaError(
-                    f"input {number} of a union has {member.schema}, the first has {first}",
-                    hint="select the same columns, in the same order, with casts where types differ",
-                )
+            _check_same_columns(first, member.schema, number)
         fields = zip(*(member.schema.fields for member in self.members), strict=True)
         self._set_schema(
             Struct(tuple(replace(col[0], nullable=any(f.nullable for f in col)) for col in fields))
@@ -126,6 +124,24 @@ class Union(Plan):
     def with_children(self, children: tuple[Plan, ...]) -> Union:
         """A union of other inputs."""
         return Union(children)
+
+
+def _check_same_columns(first: Struct, other: Struct, number: int) -> None:
+    if first == other:
+        return
+    hint = "select the same columns in the same order, with casts where types differ"
+    for at, (a, b) in enumerate(zip(first, other, strict=False), start=1):
+        if (a.name, a.type) != (b.name, b.type):
+            raise SchemaError(
+                f"column {at} of a union is {a.name!r}: {a.type} in the first input, "
+                f"{b.name!r}: {b.type} in input {number}",
+                hint=hint,
+            )
+    if len(first) != len(other):
+        raise SchemaError(
+            f"input {number} of a union has {len(other)} columns, the first has {len(first)}",
+            hint=hint,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -151,7 +167,10 @@ class Join(Plan):
             verify(left, self.left.schema)
             verify(right, self.right.schema)
             if left.type != right.type or not is_orderable(left.type):
-                raise TypeMismatchError(f"join keys {left} ({left.type}) and {right} ({right.type})")
+                raise TypeMismatchError(
+                    "the two sides of a join's key are of one scalar type; "
+                    f"{left!r} is a {left.type}, {right!r} is a {right.type}"
+                )
         if self.how in ("semi", "anti"):
             self._set_schema(self.left.schema)
             return
@@ -161,6 +180,12 @@ class Join(Plan):
             left_fields = tuple(replace(f, nullable=True) for f in left_fields)
         if self.how != "inner":
             right_fields = tuple(replace(f, nullable=True) for f in right_fields)
+        for field in right_fields:
+            if field.name in self.left.schema:
+                raise SchemaError(
+                    f"both sides of the join have a column {field.name!r}",
+                    hint="rename or drop it on one side, or join by its name",
+                )
         self._set_schema(Struct((*left_fields, *right_fields)))
 
     @property
@@ -191,7 +216,7 @@ class Aggregate(Unary, Plan):
         for key in self.keys:
             verify(key.expr, given)
             if not is_orderable(key.expr.type):
-                raise TypeMismatchError(f"rows can't be grouped by {key.expr}, a {key.expr.type}")
+                raise TypeMismatchError(f"rows can't be grouped by {key.expr!r}, a {key.expr.type}")
         for measure in self.measures:
             for expr in (measure.arg, measure.where):
                 if expr is not None:

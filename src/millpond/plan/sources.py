@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from millpond.base.errors import PlanError, SchemaError
-from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
+from millpond.plan.arrow import conform, from_arrow_schema
 from millpond.plan.node import Plan, Unary
 from millpond.plan.types import LONG, STRING, TIMESTAMP, Field, List, Struct
 
@@ -16,9 +17,16 @@ if TYPE_CHECKING:
 Format: TypeAlias = Literal["parquet", "json", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "json", "csv")
 
+_CONSTANTS = attrgetter("constants")
+
 LISTING = Struct(
     (Field("path", STRING, False), Field("size", LONG, False), Field("modified", TIMESTAMP))
 )
+
+
+def _check_format(format_: str) -> None:
+    if format_ not in FORMATS:
+        raise PlanError(f"unknown format {format_!r}", hint=f"one of {', '.join(FORMATS)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +95,16 @@ class Scan(Plan):
     stats: tuple[ColumnStats, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise PlanError(f"unknown format {self.format!r}", hint=f"one of {', '.join(FORMATS)}")
-        for name in self.constants:
-            self.columns.field(name)
+        _check_format(self.format)
+        self.columns.select(self.constants)
         if self.csv is not None and self.format != "csv":
             raise PlanError(f"CSV options do not fit a {self.format} scan")
-        for file in self.files:
-            if len(file.constants) != len(self.constants):
-                raise SchemaError(
-                    f"{file.path} brings {len(file.constants)} constants, not {len(self.constants)}"
-                )
+        # A table may have a million files: they are counted without a loop of our own.
+        if {len(self.constants)} != {len(self.constants), *map(len, map(_CONSTANTS, self.files))}:
+            wrong = next(f for f in self.files if len(f.constants) != len(self.constants))
+            raise SchemaError(
+                f"{wrong.path} brings {len(wrong.constants)} constants, not {len(self.constants)}"
+            )
         self._set_schema(self.columns)
 
     @property
@@ -136,7 +143,9 @@ class DynamicScan(Unary, Plan):
     deleted: str | None = None
 
     def __post_init__(self) -> None:
+        _check_format(self.format)
         given = self.input.schema
+        self.columns.select(self.constants)
         if given.field(self.path_column).type != STRING:
             raise SchemaError(f"{self.path_column!r} has to hold paths as strings")
         for name in self.constants:
@@ -163,9 +172,10 @@ class Values(Plan):
 
     def __post_init__(self) -> None:
         schema = from_arrow_schema(self.data.schema)
-        target = to_arrow_schema(schema)
-        if not self.data.schema.equals(target):
-            object.__setattr__(self, "data", self.data.cast(target))
+        for field, column in zip(schema, self.data.columns, strict=True):
+            if column.null_count and not field.nullable:
+                raise SchemaError(f"the column {field.name!r} holds nulls and says it has none")
+        object.__setattr__(self, "data", conform(self.data, schema))
         self._set_schema(schema)
 
     def label(self) -> str:

@@ -24,6 +24,8 @@ def check_sql(text: str) -> None:
         raise _located(text, error) from error
     except errors.TokenError as error:
         raise SqlError(f"this SQL can't be read: {error}") from error
+    except RecursionError as error:
+        raise SqlError("this SQL is nested too deeply to be read") from error
     if len(parsed) != 1:
         raise SqlError(f"one query is wanted, this text has {len(parsed)}")
     if not isinstance(parsed[0], exp.Query):

@@ -10,7 +10,7 @@ from millpond.base.errors import PlanError, TypeMismatchError
 from millpond.plan.bind import verify
 from millpond.plan.node import Plan, Unary
 from millpond.plan.sqltext import check_sql
-from millpond.plan.types import BOOLEAN, DOUBLE, LONG, DataType, Field, Struct, is_orderable
+from millpond.plan.types import BOOLEAN, LONG, DataType, Field, Struct, is_orderable
 
 if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr, BoundSortKey
@@ -52,6 +52,8 @@ class StatefulFunction(Unary, Plan):
     mappings: tuple[StatefulMapping, ...]
 
     def __post_init__(self) -> None:
+        if not self.mappings:
+            raise PlanError("a stateful step needs at least one function")
         schema = self.input.schema
         for mapping in self.mappings:
             for expr in (*mapping.args, *mapping.partition_by):
@@ -62,10 +64,14 @@ class StatefulFunction(Unary, Plan):
                     raise TypeMismatchError(f"a filter is boolean, not {mapping.where.type}")
             for key in mapping.partition_by:
                 if not is_orderable(key.type):
-                    raise TypeMismatchError(f"{key} is a {key.type}, not a key")
+                    raise TypeMismatchError(
+                        f"{key!r} is a {key.type}, not a key", hint="use a part of it"
+                    )
             found = mapping.function.return_type(tuple(arg.type for arg in mapping.args))
             if found != mapping.type:
-                raise TypeMismatchError(f"{mapping.function.name} gives {found}, not {mapping.type}")
+                raise TypeMismatchError(
+                    f"{mapping.function.name} gives {found}, not {mapping.type}"
+                )
             schema = Struct((*schema.fields, Field(mapping.name, mapping.type)))
         self._set_schema(schema)
 
@@ -100,6 +106,10 @@ class WindowCall:
             )
         if self.arg is None and self.function not in (*_NUMBERING, "count"):
             raise PlanError(f"{self.function} needs an argument")
+        if self.arg is not None and self.function in _NUMBERING:
+            raise PlanError(f"{self.function} takes no argument")
+        if self.offset < 0:
+            raise PlanError(f"an offset is not negative: {self.offset}", hint="use lag or lead")
         if self.start is not None and self.end is not None and self.start > self.end:
             raise PlanError(f"a window frame from {self.start} to {self.end} is empty")
 
@@ -119,7 +129,7 @@ def window_type(function: str, arg: DataType | None) -> DataType:
     assert arg is not None
     if function in ("lag", "lead", "first_value", "last_value"):
         return arg
-    return DOUBLE if function == "mean" else measure_type(function, arg)
+    return measure_type(function, arg)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -133,8 +143,15 @@ class Window(Unary, Plan):
     calls: tuple[WindowCall, ...]
 
     def __post_init__(self) -> None:
+        if not self.calls:
+            raise PlanError("a window step needs at least one function")
         given = self.input.schema
         for call in self.calls:
+            for key in (*call.partition_by, *(key.expr for key in call.order_by)):
+                if not is_orderable(key.type):
+                    raise TypeMismatchError(
+                        f"{key!r} is a {key.type}, not a key", hint="use a part of it"
+                    )
             for expr in (call.arg, *call.partition_by, *(key.expr for key in call.order_by)):
                 if expr is not None:
                     verify(expr, given)

@@ -20,48 +20,81 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
 
 _INFIX = {
-    **{"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq_null_safe": "<=>"},
-    **{"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "remainder": "%"},
-    **{"int_divide": "div", "and": "and", "or": "or"},
+    "eq": "=",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq_null_safe": "<=>",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "remainder": "%",
+    "int_divide": "div",
+    "and": "and",
+    "or": "or",
 }
 
 
-def format_expr(expr: Tree) -> str:
-    """An expression, bound or not, on one line."""
-    done: dict[int, str] = {}
-    for node in topological(expr):
-        done[id(node)] = _format_one(node, [done[id(child)] for child in node.children])
-    return done[id(expr)]
+def format_expr(expr: Tree, *, limit: int | None = None) -> str:
+    """An expression, bound or not, on one line; beyond `limit` characters it is cut."""
+    done: list[str] = []
+    length = 0
+    todo: list[Tree | str] = [expr]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Tree):
+            todo.extend(reversed(_parts(part)))
+            continue
+        done.append(part)
+        length += len(part)
+        if limit is not None and length > limit:
+            return "".join(done)[: limit - 1] + "…"
+    return "".join(done)
 
 
-def _format_one(node: Tree, args: list[str]) -> str:
+def _parts(node: Tree) -> list[Tree | str]:
+    """What an expression's text is made of: pieces of text and the expressions between them."""
     if isinstance(node, e.PathExpr | b.BoundPath):
-        return _format_steps(node.steps)
+        return [_format_steps(node.steps)]
     if isinstance(node, e.LiteralExpr | b.BoundLiteral):
-        return format_value(node.value)
+        return [format_value(node.value)]
     if isinstance(node, e.CastExpr | b.BoundCast):
         name = "cast" if node.on_error == "error" else "try_cast"
-        return f"{name}({args[0]} as {node.to if isinstance(node, e.CastExpr) else node.type})"
+        to = node.to if isinstance(node, e.CastExpr) else node.type
+        return [f"{name}(", node.arg, f" as {to})"]
     if isinstance(node, e.ParseJsonExpr | b.BoundParseJson):
-        return f"parse_json({args[0]} as {node.to if isinstance(node, e.ParseJsonExpr) else node.type})"
+        to = node.to if isinstance(node, e.ParseJsonExpr) else node.type
+        return ["parse_json(", node.arg, f" as {to})"]
     if isinstance(node, e.QuantifierExpr | b.BoundQuantifier):
-        return f"{node.kind}({args[0]}, {args[1]})"
+        return [f"{node.kind}(", *_between(node.children, ", "), ")"]
     assert isinstance(node, e.CallExpr | b.BoundCall)
-    return _format_call(node.function, args)
+    return _call_parts(node.function, node.args)
 
 
-def _format_call(function: str, args: list[str]) -> str:
+def _call_parts(function: str, args: tuple[Tree, ...]) -> list[Tree | str]:
     if function in _INFIX and len(args) > 1:
-        return f"({f' {_INFIX[function]} '.join(args)})"
-    if function == "not":
-        return f"not {args[0]}"
-    if function == "negate":
-        return f"-{args[0]}"
-    if function in ("is_null", "is_not_null"):
-        return f"{args[0]} {function.replace('_', ' ')}"
-    if function == "in":
-        return f"{args[0]} in ({', '.join(args[1:])})"
-    return f"{function}({', '.join(args)})"
+        return ["(", *_between(args, f" {_INFIX[function]} "), ")"]
+    if function == "not" and args:
+        return ["not ", args[0]]
+    if function == "negate" and args:
+        return ["-", args[0]]
+    if function in ("is_null", "is_not_null") and args:
+        return [args[0], f" {function.replace('_', ' ')}"]
+    if function == "in" and args:
+        return [args[0], " in (", *_between(args[1:], ", "), ")"]
+    return [f"{function}(", *_between(args, ", "), ")"]
+
+
+def _between(args: tuple[Tree, ...], separator: str) -> list[Tree | str]:
+    parts: list[Tree | str] = []
+    for arg in args:
+        if parts:
+            parts.append(separator)
+        parts.append(arg)
+    return parts
 
 
 def _format_steps(steps: tuple[Step, ...]) -> str:
@@ -75,7 +108,7 @@ def format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return "'" + one_line(value).replace("'", "''") + "'"
     if isinstance(value, bytes):
         return f"x'{value.hex()}'"
     if isinstance(value, decimal.Decimal):
@@ -94,6 +127,18 @@ def format_plan(plan: Plan) -> str:
     for node in topological(plan):
         inputs = ", ".join(f"#{numbers[id(child)]}" for child in node.children)
         numbers[id(node)] = len(lines)
-        label = node.label()
-        lines.append(f"#{len(lines)} {node.kind}{f' {inputs}' if inputs else ''}{f' {label}' if label else ''}")
+        label = one_line(node.label())
+        lines.append(" ".join(filter(None, (f"#{len(lines)}", node.kind, inputs, label))))
     return "\n".join(lines)
+
+
+def one_line(text: str) -> str:
+    """The text with line ends and other control characters written as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten(text: str, limit: int = 200) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -6,7 +6,7 @@ a chain of 10,000 nodes can be compared, hashed, rewritten and printed without a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ class Tree:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Tree) and self.digest == other.digest
+        return self.digest == other.digest if isinstance(other, Tree) else NotImplemented
 
     def __hash__(self) -> int:
         return int.from_bytes(self.digest[:8], "big", signed=True)
@@ -58,6 +58,13 @@ class Tree:
         from millpond.plan.codec import dumps, loads
 
         return loads, (dumps(self),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        del memo  # what can't change needs no second copy
+        return self
 
 
 def topological(root: T) -> list[T]:
@@ -94,7 +101,9 @@ def transform(root: T, function: Callable[[T], T]) -> T:
 
 def replace(root: T, old: T, new: T) -> T:
     """The tree with every occurrence of `old` (by content) exchanged for `new`."""
-    return transform(root, lambda node: new if node == old else node)
+    # Digests, not `==`: that builds an expression where trees are unbound expressions.
+    wanted = old.digest
+    return transform(root, lambda node: new if node.digest == wanted else node)
 
 
 def find(root: T, accept: Callable[[T], bool]) -> Iterator[T]:

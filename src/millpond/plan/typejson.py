@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from millpond.base.errors import SchemaError
+from millpond.base.errors import PlanError, SchemaError
 from millpond.plan.types import (
     PRIMITIVE_NAMES,
     DataType,
@@ -24,7 +24,7 @@ from millpond.plan.types import (
     Struct,
 )
 
-MAX_DEPTH = 500
+MAX_DEPTH = 100
 """Schemas nested deeper than this are refused: no real one is, and hostile ones are."""
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
@@ -76,8 +76,12 @@ def type_from_dict(data: Any, *, depth: int = 0) -> DataType:
             key = type_from_dict(data["keyType"], depth=depth + 1)
             value = type_from_dict(data["valueType"], depth=depth + 1)
             return Map(key, value, bool(data.get("valueContainsNull", True)))
+    except PlanError:
+        raise
     except KeyError as error:
         raise SchemaError(f"a {kind} type lacks its {error.args[0]!r}") from error
+    except (TypeError, AttributeError) as error:
+        raise SchemaError(f"not a {kind} type: {json.dumps(data)[:200]}") from error
     raise SchemaError(f"not a type: {json.dumps(data)[:200]}")
 
 
@@ -88,7 +92,9 @@ def _from_name(name: str) -> DataType:
     if match:
         return Decimal(int(match[1]), int(match[2]))
     if name not in PRIMITIVE_NAMES:
-        raise SchemaError(f"unknown type {name!r}", hint=f"known: {', '.join(sorted(PRIMITIVE_NAMES))}")
+        raise SchemaError(
+            f"unknown type {name!r}", hint=f"known: {', '.join(sorted(PRIMITIVE_NAMES))}"
+        )
     return Primitive(name)
 
 
@@ -96,6 +102,8 @@ def _field_from_dict(data: dict[str, Any], depth: int) -> Field:
     type_ = type_from_dict(data["type"], depth=depth)
     field = Field(data["name"], type_, bool(data.get("nullable", True)))
     metadata = data.get("metadata")
+    if not isinstance(metadata, dict | None):
+        raise SchemaError(f"the metadata of {field.name!r} is not an object: {metadata!r}")
     return field.with_metadata(metadata) if metadata else field
 
 
@@ -110,6 +118,8 @@ def schema_from_json(text: str) -> Struct:
         data = json.loads(text)
     except ValueError as error:
         raise SchemaError(f"a schema is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise SchemaError(f"a schema nested deeper than {MAX_DEPTH} levels is refused") from error
     found = type_from_dict(data)
     if not isinstance(found, Struct):
         raise SchemaError(f"a schema is a struct, not {found}")

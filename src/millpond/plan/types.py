@@ -93,6 +93,9 @@ class List:
     element: DataType
     contains_null: bool = True
 
+    def __post_init__(self) -> None:
+        _require_type(self.element, "a list's element type")
+
     def __str__(self) -> str:
         return f"list<{self.element}>"
 
@@ -104,6 +107,12 @@ class Map:
     key: DataType
     value: DataType
     contains_null: bool = True
+
+    def __post_init__(self) -> None:
+        _require_type(self.key, "a map's key type")
+        _require_type(self.value, "a map's value type")
+        if self.key == NULL:
+            raise TypeMismatchError("a map's keys are never null, so they are not void")
 
     def __str__(self) -> str:
         return f"map<{self.key}, {self.value}>"
@@ -120,6 +129,13 @@ class Field:
     type: DataType
     nullable: bool = True
     metadata: str = "{}"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise SchemaError(f"a column's name is a text, not {self.name!r}")
+        _require_type(self.type, f"the type of {self.name!r}")
+        if not self.name.isascii():
+            require_text(self.name, "a column's name")
 
     def with_metadata(self, values: Mapping[str, Any]) -> Field:
         """A copy that carries these values.
@@ -139,8 +155,15 @@ class Field:
         return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
 
 
+class _Indexed:
+    """Where a struct keeps the positions of its fields, outside of what makes it equal."""
+
+    __slots__ = ("_positions",)
+    _positions: dict[str, int]
+
+
 @dataclass(frozen=True, slots=True)
-class Struct:
+class Struct(_Indexed):
     """Named fields in order. A plan's schema is a struct. Names differ, and case matters.
 
     >>> Struct((Field("a", LONG), Field("a", STRING)))
@@ -153,13 +176,13 @@ class Struct:
     fields: tuple[Field, ...] = ()
 
     def __post_init__(self) -> None:
-        seen: set[str] = set()
-        for field in self.fields:
-            if field.name in seen:
+        seen: dict[str, int] = {}
+        for position, field in enumerate(self.fields):
+            if seen.setdefault(field.name, position) != position:
                 raise SchemaError(
                     f"the name {field.name!r} stands twice in one struct", hint="rename one of them"
                 )
-            seen.add(field.name)
+        object.__setattr__(self, "_positions", seen)
 
     @classmethod
     def of(cls, **types: DataType) -> Struct:
@@ -173,23 +196,34 @@ class Struct:
 
     def get(self, name: str) -> Field | None:
         """The field of this name, or None."""
-        return next((field for field in self.fields if field.name == name), None)
+        position = self.position(name)
+        return None if position is None else self.fields[position]
+
+    def position(self, name: object) -> int | None:
+        """Where the field of this name stands, or None."""
+        try:
+            return self._positions.get(name)  # type: ignore[call-overload, no-any-return]
+        except AttributeError:  # pickle and copy bring the fields alone
+            found = {field.name: at for at, field in enumerate(self.fields)}
+            object.__setattr__(self, "_positions", found)
+            return found.get(name)  # type: ignore[call-overload, no-any-return]
 
     def field(self, name: str) -> Field:
         """The field of this name; an unknown one is an error that names what is near."""
         found = self.get(name)
         if found is None:
-            raise SchemaError(f"there is no column {name!r}", hint=self._near(name))
+            raise SchemaError(f"there is no column {name!r}", hint=self.near(name))
         return found
 
     def select(self, names: Iterable[str]) -> Struct:
         """Only these fields, in the given order."""
         return Struct(tuple(self.field(name) for name in names))
 
-    def _near(self, name: str) -> str:
+    def near(self, name: str) -> str:
+        """A hint for an unknown name: what is spelled alike, or what there is."""
         if not self.fields:
             return "there are no columns at all"
-        near = difflib.get_close_matches(name, self.names, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(name, self.names[:_NEAR], n=3, cutoff=0.5)
         if near:
             return f"did you mean {' or '.join(repr(n) for n in near)}?"
         shown = ", ".join(self.names[:20]) + (", …" if len(self.names) > 20 else "")
@@ -202,13 +236,16 @@ class Struct:
         return len(self.fields)
 
     def __contains__(self, name: object) -> bool:
-        return any(field.name == name for field in self.fields)
+        return self.position(name) is not None
 
     def __str__(self) -> str:
         return f"struct<{', '.join(str(field) for field in self.fields)}>"
 
 
 DataType: TypeAlias = Primitive | Decimal | Struct | List | Map
+_TYPES: Final = (Primitive, Decimal, Struct, List, Map)
+_NEAR: Final = 1000
+"""So many names are compared for a hint: comparing all of a very wide schema takes seconds."""
 Schema: TypeAlias = Struct
 
 INTEGRAL: Final = (BYTE, SHORT, INTEGER, LONG)
@@ -273,7 +310,25 @@ def _common_numeric(left: DataType, right: DataType) -> DataType | None:
         scale = max(a.scale, b.scale)
         whole = max(a.precision - a.scale, b.precision - b.scale)
         return Decimal(whole + scale, scale) if whole + scale <= 38 else None
-    return max(left, right, key=INTEGRAL.index)  # type: ignore[arg-type]
+    return max(left, right, key=INTEGRAL.index)
+
+
+def _require_type(found: object, what: str) -> None:
+    if not isinstance(found, _TYPES):
+        raise TypeMismatchError(
+            f"{what} is not a type: {found!r}",
+            hint="use LONG, STRING, List(...) and the like of millpond.plan.types",
+        )
+
+
+def require_text(text: str, what: str) -> None:
+    """Refuse half a surrogate pair: no engine, file or wire can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise TypeMismatchError(
+            f"{what} is not valid Unicode: {text!r}", hint="decode bytes as UTF-8"
+        ) from error
 
 
 def as_decimal(type_: DataType) -> Decimal:

@@ -1,0 +1,1 @@
+"""What it costs to begin: importing the package, asking the command for its help."""

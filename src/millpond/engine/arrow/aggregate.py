@@ -1,0 +1,202 @@
+"""Aggregation: batches become partial results, and those are merged before they grow too many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millpond.base.errors import BudgetExceededError
+from millpond.engine.arrow.codes import Order, from_code, permutation, to_code
+from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.measures import CountDistinct, How, may_overflow, state_of
+from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.parquet import batch_of
+from millpond.plan.arrow import to_arrow
+
+if TYPE_CHECKING:
+    from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.operator import Steps
+    from millpond.plan.rows import Aggregate
+
+_MERGE_ROWS = 262_144
+_EXACT = pa.decimal128(38, 0)
+
+
+class Group(Operator):
+    """One row a group, in the order of the keys."""
+
+    def __init__(self, source: Operator, node: Aggregate, context: Context) -> None:
+        super().__init__(source)
+        self.keys = node.keys
+        self.schema = node.schema
+        self.context = context
+        self.states = [state_of(measure) for measure in node.measures]
+        self.how: tuple[How, ...] = tuple(how for state in self.states for how in state.how)
+
+    def run(self) -> Steps:
+        """Sum up batch by batch, merge, and give the groups in order."""
+        partials = Partials(len(self.keys), self.how)
+        distinct = {
+            number: Partials(len(self.keys) + 1, ())
+            for number, state in enumerate(self.states)
+            if isinstance(state, CountDistinct)
+        }
+        while (batch := (yield self.inputs[0])) is not None:
+            keys = [to_code(evaluate(key.expr, batch)) for key in self.keys]
+            partials.add([*keys, *(c for s in self.states for c in s.start(batch))])
+            for number, gathered in distinct.items():
+                values = to_code(self.states[number].values(batch))
+                _add_values(gathered, keys, values)
+            self._check(partials)
+        for number, gathered in distinct.items():
+            _add_counts(partials, gathered, self._column_of(number), len(self.keys))
+        groups = partials.merged()
+        if groups is None:
+            if not self.keys:
+                yield self._of_nothing()
+            return
+        yield self._result(groups)
+
+    def _column_of(self, number: int) -> int:
+        return len(self.keys) + sum(len(state.how) for state in self.states[:number])
+
+    def _check(self, partials: Partials) -> None:
+        limit = self.context.max_group_keys
+        self.context.counters.peak(partials.rows)
+        if limit is None or not self.keys or partials.rows <= limit:
+            return
+        partials.merge()
+        if partials.rows > limit:
+            raise BudgetExceededError(
+                "max_group_keys",
+                required=partials.rows,
+                limit=limit,
+                suggestion="group by fewer keys, filter first, or raise max_group_keys",
+            )
+
+    def _result(self, groups: list[pa.Array]) -> pa.RecordBatch:
+        keys, states = groups[: len(self.keys)], groups[len(self.keys) :]
+        if keys:
+            order = pa.array(permutation(keys, [Order()] * len(keys)))
+            keys = [key.take(order) for key in keys]
+            states = [state.take(order) for state in states]
+        arrays = [
+            from_code(code, to_arrow(key.expr.type))
+            for code, key in zip(keys, self.keys, strict=True)
+        ]
+        for state in self.states:
+            width = len(state.how)
+            arrays.append(state.finish(states[:width]))
+            states = states[width:]
+        return batch_of(arrays, self.schema, len(arrays[0]))
+
+    def _of_nothing(self) -> pa.RecordBatch:
+        """The one row of an aggregation without keys over no rows: zero counts, all else null."""
+        arrays = []
+        for state in self.states:
+            counts = state.measure.function in ("count", "count_distinct")
+            arrays.append(pa.array([0 if counts else None], state.target))
+        return batch_of(arrays, self.schema, 1)
+
+    def describe(self) -> str:
+        """The keys and the measures."""
+        keys = f" by {', '.join(map(str, self.keys))}" if self.keys else ""
+        measures = ", ".join(str(state.measure) for state in self.states)
+        return f"Group{keys}: {measures}; batches summed up, then merged"
+
+
+class Partials:
+    """Partial results: key columns, then state columns. They are merged as they grow."""
+
+    def __init__(self, key_count: int, how: tuple[How, ...]) -> None:
+        self.key_count = key_count
+        self.how = how
+        self.rows = 0
+        self._parts: list[list[pa.Array]] = []
+        self._merge_at = _MERGE_ROWS
+
+    def add(self, columns: list[pa.Array]) -> None:
+        """Rows as states of their own."""
+        self.append(combine(columns, self.key_count, self.how))
+
+    def append(self, columns: list[pa.Array]) -> None:
+        """Partial results."""
+        self._parts.append(columns)
+        self.rows += len(columns[0])
+        if self.rows > self._merge_at:
+            self.merge()
+            self._merge_at = max(_MERGE_ROWS, 2 * self.rows)
+
+    def merge(self) -> None:
+        """Make one row a group of all there is."""
+        if len(self._parts) > 1:
+            columns = [_joined(list(parts)) for parts in zip(*self._parts, strict=True)]
+            self._parts = [combine(columns, self.key_count, self.how)]
+            self.rows = len(self._parts[0][0])
+
+    def merged(self) -> list[pa.Array] | None:
+        """One row a group; None if there was no row at all."""
+        self.merge()
+        return self._parts[0] if self._parts else None
+
+
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    if any(part.type == _EXACT for part in parts) and parts[0].type in (pa.int64(), _EXACT):
+        parts = [part.cast(_EXACT) for part in parts]
+    return pa.concat_arrays(parts)
+
+
+def combine(columns: list[pa.Array], key_count: int, how: tuple[How, ...]) -> list[pa.Array]:
+    """One row for each different key: the states of its rows put together."""
+    names = [str(i) for i in range(len(columns))]
+    given = list(columns)
+    functions: list[tuple[str, str]] = []
+    for i, kind in enumerate(how, start=key_count):
+        if kind == "checked_sum":
+            if may_overflow(given[i]):
+                given[i] = given[i].cast(_EXACT)
+            functions.append((names[i], "sum"))
+        elif kind in ("first", "last"):
+            # Positions stand for values, which may be of any type; rows that don't count have none.
+            positions = pa.array(np.arange(len(given[i])))
+            given[i] = pc.if_else(given[i + 1].is_valid(), positions, pa.scalar(None, pa.int64()))
+            functions.append((names[i], "min" if kind == "first" else "max"))
+        else:
+            functions.append((names[i], kind))
+    table = pa.table(given, names)
+    grouped = table.group_by(names[:key_count], use_threads=False).aggregate(functions)
+    result = [_one_chunk(column) for column in grouped.columns]
+    for i, kind in enumerate(how, start=key_count):
+        if kind in ("first", "last"):
+            result[i] = columns[i].take(result[i])
+    return result
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _add_values(gathered: Partials, keys: list[pa.Array], values: pa.Array) -> None:
+    """Different values with their keys; nulls do not count."""
+    if values.null_count:
+        valid = values.is_valid()
+        keys = [key.filter(valid) for key in keys]
+        values = values.filter(valid)
+    if len(values):
+        gathered.add([*keys, values])
+
+
+def _add_counts(partials: Partials, gathered: Partials, column: int, key_count: int) -> None:
+    """The numbers of different values, as partial results in which all else is unknown."""
+    found, template = gathered.merged(), partials.merged()
+    if found is None or template is None:
+        return
+    ones = pa.repeat(pa.scalar(1, pa.int64()), len(found[0]))
+    counted = combine([*found[:key_count], ones], key_count, ("sum",))
+    rows = len(counted[-1])
+    part = [*counted[:-1], *(pa.nulls(rows, c.type) for c in template[key_count:])]
+    part[column] = counted[-1]
+    partials.append(part)

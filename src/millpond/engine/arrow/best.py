@@ -1,0 +1,86 @@
+"""The best rows so far by their keys: what top-k and samples of a fixed size have in common.
+
+Rows are gathered until there are twice as many as wanted, then cut down; in between, a row whose
+first key can't be among the best any more is not even gathered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millpond.engine.arrow.codes import Order, permutation
+from millpond.engine.arrow.source.spec import concat, take
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FEWEST_GATHERED = 4_096
+
+
+class Best:
+    """The first `count` of all rows added, in order; equal rows as they were added."""
+
+    def __init__(self, count: int, orders: Sequence[Order]) -> None:
+        self.count = count
+        self.orders = orders
+        self._codes: list[list[pa.Array]] = []
+        self._rows: list[pa.RecordBatch] = []
+        self._held = 0
+        self._bound: pa.Scalar | None = None
+
+    @property
+    def held(self) -> int:
+        """How many rows are held now."""
+        return self._held
+
+    @property
+    def bound(self) -> pa.Scalar | None:
+        """The first key of the last of the best; None before there are enough."""
+        return self._bound
+
+    def candidates(self, code: pa.Array) -> pa.Array | None:
+        """Which rows may be among the best, by their first key; None stands for all."""
+        if self._bound is None:
+            return None
+        order = self.orders[0]
+        if not self._bound.is_valid:
+            return code.is_null() if order.nulls_first else None
+        # With one key, an equal row that comes later has lost already.
+        names = ("greater", "greater_equal") if order.descending else ("less", "less_equal")
+        mask = pc.call_function(names[len(self.orders) > 1], [code, self._bound])
+        return mask.fill_null(order.nulls_first)
+
+    def add(self, codes: list[pa.Array], rows: pa.RecordBatch) -> None:
+        """More rows with their keys."""
+        mask = self.candidates(codes[0])
+        if mask is not None:
+            kept = pc.indices_nonzero(mask)
+            if not len(kept):
+                return
+            if len(kept) < rows.num_rows:
+                codes = [code.take(kept) for code in codes]
+                rows = take(rows, kept.to_numpy().view("int64"))
+        self._codes.append(codes)
+        self._rows.append(rows)
+        self._held += rows.num_rows
+        if self._held >= max(2 * self.count, _FEWEST_GATHERED):
+            self._cut()
+
+    def _cut(self) -> None:
+        columns = [pa.concat_arrays(column) for column in zip(*self._codes, strict=True)]
+        order = pa.array(permutation(columns, self.orders)[: self.count])
+        columns = [column.take(order) for column in columns]
+        rows = take(concat(self._rows), order.to_numpy())
+        self._codes, self._rows, self._held = [columns], [rows], rows.num_rows
+        if self._held == self.count and self.count:
+            self._bound = columns[0][-1]
+
+    def finish(self) -> pa.RecordBatch | None:
+        """The best rows, in order; None if there were none at all."""
+        if not self._rows or not self.count:
+            return None
+        self._cut()
+        return self._rows[0]

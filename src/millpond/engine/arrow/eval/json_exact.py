@@ -1,0 +1,213 @@
+"""JSON text as values, one text at a time: irregular text, and types that Arrow can't read.
+
+Numbers keep their text until a type says what they are, and objects their pairs, so that a decimal
+is exact, and any value can be written back as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import decimal
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.engine.arrow.eval.cast_numbers import fit_decimal, nearest_float
+from millpond.engine.arrow.eval.format import java_double
+from millpond.engine.arrow.eval.parse import read_decimal, read_moment
+from millpond.engine.arrow.eval.values import map_unique
+from millpond.plan.arrow import to_arrow
+from millpond.plan.literals import fits
+from millpond.plan.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Struct,
+    is_fractional,
+    is_integral,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+
+class _Whole(str):
+    """A number without point and exponent, as it was written."""
+
+    __slots__ = ()
+
+
+class _Real(str):
+    """Any other number, as it was written."""
+
+    __slots__ = ()
+
+
+class _Members(tuple[tuple[str, Any], ...]):
+    """An object's names and values, in order, repeated names included."""
+
+    __slots__ = ()
+
+
+_UNFIT: Final = object()
+_NAMED_NUMBERS: Final = {
+    "NaN": float("nan"),
+    **dict.fromkeys(("Infinity", "+Infinity", "+INF"), float("inf")),
+    **dict.fromkeys(("-Infinity", "-INF"), float("-inf")),
+}
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_Members, parse_int=_Whole, parse_float=_Real, parse_constant=_Real
+)
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-f]{4}|.)")
+
+
+def read_exactly(column: pa.Array, type_: DataType) -> pa.Array:
+    """A column of JSON text as values of a type, each different text read once."""
+    return map_unique(lambda text: read_json(text, type_), column, to_arrow(type_))
+
+
+def read_json(text: str, type_: DataType) -> Any:
+    """One text as a Python value; where it does not fit, null, or a struct of nulls."""
+    try:
+        value = _fit(_DECODER.decode(text), type_)
+    except (ValueError, RecursionError):
+        value = _UNFIT
+    if isinstance(type_, Struct) and not isinstance(value, dict):
+        return dict.fromkeys(type_.names)
+    return None if value is _UNFIT else value
+
+
+def _fit(value: Any, type_: DataType) -> Any:
+    """A JSON value as a value of a type, or `_UNFIT`. As deep as the type is, not the text."""
+    if value is None:
+        return None
+    if isinstance(type_, Struct):
+        return _fit_struct(value, type_)
+    if isinstance(type_, List):
+        if not isinstance(value, list):
+            return _UNFIT
+        items = [_fit(item, type_.element) for item in value]
+        return _UNFIT if any(item is _UNFIT for item in items) else items
+    if isinstance(type_, Map):
+        return _fit_map(value, type_)
+    if isinstance(type_, Decimal):
+        return _fit_decimal(value, type_)
+    if is_integral(type_):
+        good = isinstance(value, _Whole) and len(value) < 30 and fits(int(value), type_)
+        return int(value) if good else _UNFIT
+    if is_fractional(type_):
+        return _fit_float(value, type_)
+    reader = _SCALARS.get(type_)
+    return _UNFIT if reader is None else reader(value, type_)
+
+
+def _fit_struct(value: Any, type_: Struct) -> Any:
+    if not isinstance(value, _Members):
+        return _UNFIT
+    given = dict(value)
+    fitted = {field.name: _fit(given.get(field.name), field.type) for field in type_.fields}
+    return {name: None if item is _UNFIT else item for name, item in fitted.items()}
+
+
+def _fit_map(value: Any, type_: Map) -> Any:
+    if not isinstance(value, _Members) or type_.key != STRING:
+        return _UNFIT
+    items = {_clean(name): _fit(item, type_.value) for name, item in dict(value).items()}
+    return _UNFIT if any(item is _UNFIT for item in items.values()) else list(items.items())
+
+
+def _fit_decimal(value: Any, type_: Decimal) -> Any:
+    fitted: decimal.Decimal | None = None
+    if isinstance(value, _Whole | _Real) and value not in _NAMED_NUMBERS:
+        fitted = fit_decimal(decimal.Decimal(value), type_)
+    elif _is_text(value):
+        fitted = read_decimal(value, type_)
+    return _UNFIT if fitted is None else fitted
+
+
+def _fit_float(value: Any, type_: DataType) -> Any:
+    if not isinstance(value, str) or (_is_text(value) and value not in _NAMED_NUMBERS):
+        return _UNFIT
+    if value in _NAMED_NUMBERS:
+        return _NAMED_NUMBERS[value]
+    return nearest_float(decimal.Decimal(value)) if type_ == FLOAT else float(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not isinstance(value, _Whole | _Real)
+
+
+def _fit_boolean(value: Any, type_: DataType) -> Any:
+    del type_
+    return value if isinstance(value, bool) else _UNFIT
+
+
+def _fit_string(value: Any, type_: DataType) -> Any:
+    del type_
+    return _clean(value if _is_text(value) else write_json(value))
+
+
+def _fit_binary(value: Any, type_: DataType) -> Any:
+    del type_
+    try:
+        return base64.b64decode(value, validate=True) if _is_text(value) else _UNFIT
+    except (binascii.Error, ValueError):
+        return _UNFIT
+
+
+def _fit_moment(value: Any, type_: DataType) -> Any:
+    if not _is_text(value):
+        return _UNFIT
+    moment = read_moment(value, type_, zones=type_ != TIMESTAMP_NTZ)
+    return _UNFIT if moment is None else moment
+
+
+_SCALARS: Final[dict[DataType, Callable[[Any, DataType], Any]]] = {
+    BOOLEAN: _fit_boolean,
+    STRING: _fit_string,
+    BINARY: _fit_binary,
+    **dict.fromkeys((DATE, TIMESTAMP, TIMESTAMP_NTZ), _fit_moment),
+}
+
+
+def _clean(text: str) -> str:
+    """Half a surrogate pair can't be stored; it becomes a question mark, as in Java."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def write_json(value: Any) -> str:
+    """A decoded value as compact JSON text.
+
+    >>> write_json(_DECODER.decode('{"x": [1, 2.50, "a/b", true, null]}'))
+    '{"x":[1,2.5,"a/b",true,null]}'
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, _Whole):
+        return "0" if value == "-0" else str(value)
+    if isinstance(value, _Real):
+        return java_double(float(value))
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, _Members):
+        return "{" + ",".join(f"{_quoted(k)}:{write_json(v)}" for k, v in value) + "}"
+    return "[" + ",".join(write_json(item) for item in value) + "]"
+
+
+def _quoted(text: str) -> str:
+    """Control characters are written with capital digits, as Java's writer does."""
+    plain = json.dumps(text, ensure_ascii=False)
+    return _ESCAPE.sub(lambda m: f"\\u{m[1][1:].upper()}" if len(m[1]) == 5 else m[0], plain)

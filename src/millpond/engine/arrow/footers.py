@@ -1,0 +1,205 @@
+"""Parquet footers as a schema and as statistics for estimates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as at
+
+from millpond.base.errors import SchemaError
+from millpond.engine.arrow.source.bounds import Bounds, leaf_bounds
+from millpond.engine.arrow.source.files import unreadable
+from millpond.engine.arrow.source.leaves import Layout
+from millpond.plan import types as t
+from millpond.plan.arrow import from_arrow
+from millpond.plan.paths import Name, format_path
+from millpond.plan.sources import ColumnStats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from millpond.engine.arrow.source.files import Files
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file's footer tells."""
+
+    path: str
+    size: int
+    rows: int
+    metadata: Any
+    layout: Layout
+    schema: t.Struct
+
+
+def parquet_schema(paths: list[str], files: Files) -> tuple[list[Footer], t.Struct]:
+    """The footers of files, and the columns of all of them, united by name."""
+    footers = [_footer(path, files) for path in paths]
+    united: dict[str, tuple[t.Field, str]] = {}
+    for footer in footers:
+        for field in footer.schema:
+            known = united.get(field.name)
+            if known is None:
+                united[field.name] = (field, footer.path)
+            else:
+                united[field.name] = (_unite(known, (field, footer.path), field.name), known[1])
+    everywhere = set.intersection(*(set(footer.schema.names) for footer in footers))
+    fields = (
+        t.Field(f.name, f.type, f.nullable or f.name not in everywhere) for f, _ in united.values()
+    )
+    return footers, t.Struct(tuple(fields))
+
+
+def _footer(path: str, files: Files) -> Footer:
+    file = files.open(path)
+    try:
+        size = file.size()
+        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        schema = parquet.schema_arrow
+        layout = Layout(path, schema, parquet.metadata.num_columns)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+    finally:
+        files.release(file)
+    fields = []
+    for field in schema:
+        try:
+            fields.append(t.Field(field.name, _type_of(field.type), field.nullable))
+        except SchemaError as error:
+            raise SchemaError(
+                f"column {field.name} of {path}: {error.message}", hint="give a schema"
+            ) from error
+    return Footer(
+        path, size, parquet.metadata.num_rows, parquet.metadata, layout, t.Struct(tuple(fields))
+    )
+
+
+def _type_of(type_: pa.DataType) -> t.DataType:
+    """A file's type as ours; nanoseconds are read as microseconds, wherever they are."""
+    if at.is_timestamp(type_):
+        return t.TIMESTAMP_NTZ if type_.tz is None else t.TIMESTAMP
+    if at.is_struct(type_):
+        members = (type_.field(i) for i in range(type_.num_fields))
+        return t.Struct(tuple(t.Field(m.name, _type_of(m.type), m.nullable) for m in members))
+    if at.is_map(type_):
+        nullable = type_.item_field.nullable
+        return t.Map(_type_of(type_.key_type), _type_of(type_.item_type), nullable)
+    if at.is_list(type_) or at.is_large_list(type_) or at.is_fixed_size_list(type_):
+        return t.List(_type_of(type_.value_type), type_.value_field.nullable)
+    return from_arrow(type_)
+
+
+def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str], where: str) -> t.Field:
+    """One field for a column of two files; what can't be united names both files and types."""
+    type_ = _united(known[0].type, other[0].type)
+    if type_ is None:
+        raise SchemaError(
+            f"column {where} is {known[0].type} in {known[1]} and {other[0].type} in {other[1]}",
+            hint="scan them apart, or give a schema without this column",
+        )
+    return t.Field(known[0].name, type_, known[0].nullable or other[0].nullable)
+
+
+def _united(left: t.DataType, right: t.DataType) -> t.DataType | None:
+    """The type as which both can be read: the wider one, member by member."""
+    if isinstance(left, t.Struct) and isinstance(right, t.Struct):
+        return _united_structs(left, right)
+    if isinstance(left, t.List) and isinstance(right, t.List):
+        element = _united(left.element, right.element)
+        nullable = left.contains_null or right.contains_null
+        return None if element is None else t.List(element, nullable)
+    if isinstance(left, t.Map) and isinstance(right, t.Map):
+        key, value = _united(left.key, right.key), _united(left.value, right.value)
+        if key is None or value is None:
+            return None
+        return t.Map(key, value, left.contains_null or right.contains_null)
+    if {left, right} == {t.DATE, t.TIMESTAMP}:
+        return None
+    found = t.common_type(left, right)
+    longs = t.LONG in (left, right) and found == t.DOUBLE
+    # A long does not widen to a double, nor do decimals.
+    decimals = found == t.DOUBLE and any(isinstance(x, t.Decimal) for x in (left, right))
+    return None if longs or decimals else found
+
+
+def _united_structs(left: t.Struct, right: t.Struct) -> t.Struct | None:
+    fields = []
+    for field in left:
+        other = right.get(field.name)
+        type_ = field.type if other is None else _united(field.type, other.type)
+        if type_ is None:
+            return None
+        nullable = field.nullable or other is None or other.nullable
+        fields.append(t.Field(field.name, type_, nullable))
+    added = (t.Field(f.name, f.type) for f in right if f.name not in left)
+    return t.Struct((*fields, *added))
+
+
+def parquet_stats(footers: list[Footer], schema: t.Struct) -> tuple[ColumnStats, ...]:
+    """Limits and nulls of every scalar leaf outside lists, over all files."""
+    rows = sum(footer.rows for footer in footers)
+    if not rows:
+        return ()
+    return tuple(_stats(footers, steps, type_, rows) for steps, type_ in _leaves(schema))
+
+
+def _leaves(schema: t.Struct) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
+    todo: list[tuple[tuple[str, ...], t.DataType]] = [
+        ((field.name,), field.type) for field in reversed(schema.fields)
+    ]
+    while todo:
+        steps, type_ = todo.pop()
+        if isinstance(type_, t.Struct):
+            todo += [((*steps, f.name), f.type) for f in reversed(type_.fields)]
+        elif t.is_orderable(type_):
+            yield steps, type_
+
+
+def _stats(
+    footers: list[Footer], steps: tuple[str, ...], type_: t.DataType, rows: int
+) -> ColumnStats:
+    lows, highs, nulls, known = [], [], 0, True
+    for footer in footers:
+        leaf = footer.layout.leaf(steps)
+        if leaf is None:
+            nulls += footer.rows
+            continue
+        logical = footer.metadata.schema.column(leaf).logical_type
+        for group in range(footer.metadata.num_row_groups):
+            chunk = footer.metadata.row_group(group).column(leaf)
+            bounds = leaf_bounds(chunk, logical, type_)
+            found = chunk.statistics
+            known = known and found is not None and found.has_null_count
+            nulls += found.null_count if known else 0
+            if not bounds.all_null:
+                lows.append(_shown(bounds, type_, low=True))
+                highs.append(_shown(bounds, type_, low=False))
+    low = min(lows) if lows and None not in lows else None
+    high = max(highs) if highs and None not in highs else None
+    path = format_path(tuple(Name(step) for step in steps))
+    return ColumnStats(path, low, high, nulls / rows if known else None)
+
+
+def _shown(bounds: Bounds, type_: t.DataType, *, low: bool) -> Any:
+    """A limit as a Python value that `literal` takes; None if it is unknown or can't be one."""
+    value = bounds.low if low else bounds.high
+    if value is None:
+        return None
+    try:
+        if type_ == t.STRING:
+            return value.decode()
+        if type_ == t.DATE:
+            return dt.date(1970, 1, 1) + dt.timedelta(days=value)
+        if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+            moment = _EPOCH + dt.timedelta(microseconds=value)
+            return moment if type_ == t.TIMESTAMP else moment.replace(tzinfo=None)
+    except (UnicodeDecodeError, OverflowError):
+        return None
+    return value

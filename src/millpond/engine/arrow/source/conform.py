@@ -1,0 +1,152 @@
+"""What a file holds, as the types that a plan wants: missing is null, narrower is widened.
+
+Widened are whole numbers to wider ones, to `double` (up to 32 bits) and to decimals that hold
+them, `float` to `double`, decimals to wider ones and `date` to `timestamp_ntz`. Timestamps of any
+unit and zone become microseconds; nanoseconds are rounded down. All else is a `Misfit`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+
+from millpond.base.errors import SchemaError
+from millpond.plan import types as t
+from millpond.plan.arrow import from_arrow, to_arrow
+
+
+class Misfit(Exception):  # noqa: N818 - caught where the file's name is known
+    """A column's type in a file is not one that the wanted type can take."""
+
+    def __init__(self, column: str, reason: str) -> None:
+        super().__init__(f"{column} {reason}")
+        self.column = column
+        self.reason = reason
+
+
+def check_fits(type_: pa.DataType, wanted: t.DataType, column: str) -> None:
+    """Refuse a file's type that can't become the wanted one; only the type is looked at."""
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if isinstance(wanted, t.Struct) and at.is_struct(type_):
+        for field in wanted:
+            index = type_.get_field_index(field.name)
+            if index >= 0:
+                check_fits(type_.field(index).type, field.type, f"{column}.{field.name}")
+    elif isinstance(wanted, t.List) and is_list(type_):
+        check_fits(type_.value_type, wanted.element, f"{column}[]")
+    elif isinstance(wanted, t.Map) and at.is_map(type_):
+        check_fits(type_.key_type, wanted.key, f"{column}.key")
+        check_fits(type_.item_type, wanted.value, f"{column}.value")
+    elif not _widens(type_, wanted):
+        raise Misfit(column, f"is {type_}, which can't be read as {wanted}")
+
+
+@cache
+def _widens(type_: pa.DataType, wanted: t.DataType) -> bool:
+    if at.is_null(type_) or type_ == to_arrow(wanted):
+        return True
+    if at.is_timestamp(type_):
+        return wanted in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+    try:
+        given = from_arrow(type_)
+    except SchemaError:
+        return False
+    if given == wanted or (given, wanted) == (t.DATE, t.TIMESTAMP_NTZ):
+        return True
+    if wanted == t.DOUBLE:
+        return given in (t.FLOAT, t.BYTE, t.SHORT, t.INTEGER)
+    if isinstance(wanted, t.Decimal):
+        exact = t.is_integral(given) or isinstance(given, t.Decimal)
+        return exact and t.common_type(_narrowest(given), wanted) == wanted
+    both_whole = t.is_integral(given) and t.is_integral(wanted)
+    return both_whole and t.common_type(given, wanted) == wanted
+
+
+def _narrowest(type_: t.DataType) -> t.DataType:
+    # Long counts as 20 digits where it meets decimals; 19 hold it.
+    return t.Decimal(19, 0) if type_ == t.LONG else type_
+
+
+def conform(array: pa.Array, wanted: t.DataType) -> pa.Array:
+    """The array as the wanted type, which `check_fits` has found possible."""
+    target = to_arrow(wanted)
+    if array.type == target:
+        return array
+    if isinstance(array.type, pa.BaseExtensionType):
+        return conform(array.storage, wanted)
+    if at.is_null(array.type):
+        return pa.nulls(len(array), target)
+    if isinstance(wanted, t.Struct):
+        return _struct(array, wanted, target)
+    if isinstance(wanted, t.List):
+        return _list(array, wanted, target)
+    if isinstance(wanted, t.Map):
+        return _map(array, wanted, target)
+    if at.is_timestamp(array.type):
+        return to_micros(array).view(target)
+    if wanted == t.TIMESTAMP_NTZ:
+        return array.cast(pa.timestamp("us"))
+    return array.cast(target)
+
+
+def to_micros(array: pa.Array) -> pa.Array:
+    """Timestamps of any unit in microseconds, the zone as it was; nanoseconds rounded down."""
+    if array.type.unit != "ns":
+        return array.cast(pa.timestamp("us", tz=array.type.tz))
+    raw = array.view(pa.int64())
+    floored = np.floor_divide(raw.fill_null(0).to_numpy(zero_copy_only=False), 1000)
+    micros = (
+        pa.array(floored, mask=np.asarray(raw.is_null())) if raw.null_count else pa.array(floored)
+    )
+    return micros.view(pa.timestamp("us", tz=array.type.tz))
+
+
+def _struct(array: pa.Array, wanted: t.Struct, target: pa.DataType) -> pa.Array:
+    array = _from_zero(array)
+    children = []
+    for field in wanted:
+        index = array.type.get_field_index(field.name)
+        if index < 0:
+            children.append(pa.nulls(len(array), to_arrow(field.type)))
+        else:
+            children.append(conform(array.field(index), field.type))
+    validity = array.buffers()[0]
+    return pa.Array.from_buffers(
+        target, len(array), [validity], array.null_count, children=children
+    )
+
+
+def _list(array: pa.Array, wanted: t.List, target: pa.DataType) -> pa.Array:
+    if not at.is_list(array.type):
+        array = array.cast(pa.list_(array.type.value_type))
+    array = _from_zero(array)
+    values = conform(array.values, wanted.element)
+    buffers = [array.buffers()[0], array.buffers()[1]]
+    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[values])
+
+
+def _map(array: pa.Array, wanted: t.Map, target: pa.DataType) -> pa.Array:
+    array = _from_zero(array)
+    entry = target.field(0).type if target.num_fields == 1 else None
+    entry = entry or pa.struct([target.key_field, target.item_field])
+    children = [conform(array.keys, wanted.key), conform(array.items, wanted.value)]
+    entries = pa.Array.from_buffers(entry, len(array.keys), [None], 0, children=children)
+    buffers = [array.buffers()[0], array.buffers()[1]]
+    return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[entries])
+
+
+def _from_zero(array: pa.Array) -> pa.Array:
+    """The array with its own buffers, so that they can be put together anew."""
+    if array.offset == 0:
+        return array
+    return array.take(pa.array(np.arange(len(array))))
+
+
+def is_list(type_: pa.DataType) -> bool:
+    """Whether a type is a list of any layout."""
+    kinds = (at.is_list, at.is_large_list, at.is_fixed_size_list)
+    return any(is_kind(type_) for is_kind in kinds)

@@ -1,0 +1,112 @@
+"""CSV: columns by the header's names, or by position; text becomes values as casts say.
+
+An unquoted empty field is null, a quoted one is empty text. Text that does not fit its column is
+an error that names the file and the column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from millpond.base.errors import EvaluationError
+from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.source.files import unfit, unreadable
+from millpond.engine.arrow.source.parquet import batch_of
+from millpond.engine.arrow.source.stream import open_stream
+from millpond.plan.bound import BoundCast, BoundPath
+from millpond.plan.paths import Name
+from millpond.plan.sources import CsvOptions
+from millpond.plan.types import STRING, Field, Struct, is_orderable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.scan import Entry
+    from millpond.engine.arrow.source.spec import ScanSpec
+
+
+def read_csv(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, block by block."""
+    wanted = Struct(tuple(f for f in spec.columns if f.name not in entry.constants))
+    for field in wanted:
+        if not is_orderable(field.type):
+            raise unfit(entry.path, field.name, f"can't be a {field.type}: CSV holds plain values")
+    options = spec.csv or CsvOptions()
+    written = [f.name for f in spec.columns if f.name not in entry.constants]
+    names = {
+        field.name: field.name if options.has_header else f"f{written.index(field.name)}"
+        for field in wanted
+    }
+    for texts in _texts(entry.path, options, list(names.values()), context):
+        context.counters.add("batches_decoded")
+        context.counters.add("rows_decoded", texts.num_rows)
+        arrays = []
+        for field in spec.columns:
+            if field.name in entry.constants:
+                arrays.append(entry.constants[field.name].repeat(texts.num_rows))
+            else:
+                arrays.append(_values(entry.path, texts.column(names[field.name]), field))
+        yield batch_of(arrays, spec.columns, texts.num_rows)
+
+
+def _values(path: str, texts: pa.Array, field: Field) -> pa.Array:
+    if field.type == STRING:
+        return texts
+    cast = BoundCast(BoundPath((Name("text"),), STRING), field.type)
+    try:
+        return evaluate(cast, pa.record_batch([texts], ["text"]))
+    except EvaluationError as error:
+        raise unfit(path, field.name, f"does not hold a {field.type}: {error.message}") from error
+
+
+def _texts(
+    path: str, options: CsvOptions, names: list[str], context: Context
+) -> Iterator[pa.RecordBatch]:
+    """The columns of these names as text; those that the file lacks are null."""
+    file, stream = open_stream(path, context)
+    try:
+        context.counters.add("bytes_read", file.size())
+        reader = _open(path, stream, options, names)
+        while reader is not None:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except (OSError, pa.ArrowException) as error:
+                raise unreadable(path, error) from error
+            if batch.num_rows:
+                yield batch
+    finally:
+        context.files.release(file)
+
+
+def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str]) -> Any:
+    import pyarrow.csv as pc
+
+    try:
+        return pc.open_csv(
+            stream,
+            read_options=pc.ReadOptions(
+                use_threads=False, autogenerate_column_names=not options.has_header
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=names,
+                include_missing_columns=True,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            return None
+        raise unreadable(path, error) from error
+    except OSError as error:
+        raise unreadable(path, error) from error

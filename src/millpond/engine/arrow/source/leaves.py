@@ -1,0 +1,157 @@
+"""Which leaf columns of a Parquet file hold the columns that a plan wants.
+
+Leaves are numbered in the order of the schema, depth first, as Parquet numbers them. A column or
+member that the file lacks needs no leaf; of a struct none of whose wanted members exist, one leaf
+is read all the same, since it tells where the struct itself is null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as at
+
+from millpond.base.errors import SourceError
+from millpond.engine.arrow.source.conform import Misfit, check_fits, is_list
+from millpond.engine.arrow.source.files import ENGINE, unfit
+from millpond.plan.types import DataType, List, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A top-level column of a file: its type and the number of its first leaf."""
+
+    type: pa.DataType
+    first_leaf: int
+
+
+class Layout:
+    """The columns of one file and where their leaves are."""
+
+    def __init__(self, path: str, schema: pa.Schema, leaf_count: int) -> None:
+        self.path = path
+        self.columns: dict[str, Column] = {}
+        self.leaf_count = leaf_count
+        number = 0
+        for field in schema:
+            # Of two columns of one name the first counts, as in every other reader.
+            self.columns.setdefault(field.name, Column(field.type, number))
+            number += _leaf_count(field.type)
+        if number != leaf_count:
+            raise SourceError(
+                f"{path} has {leaf_count} leaf columns, its schema shows {number}",
+                engine=ENGINE,
+                path=path,
+            )
+
+    def select(self, wanted: Struct) -> tuple[int, ...]:
+        """The leaves that hold these columns, in order; a misfit is an error that names it."""
+        found: list[int] = []
+        for field in wanted:
+            column = self.columns.get(field.name)
+            if column is not None:
+                try:
+                    found += _select(column.type, column.first_leaf, field.type, field.name)
+                except Misfit as misfit:
+                    raise unfit(self.path, misfit.column, misfit.reason) from None
+        return tuple(found)
+
+    def leaf(self, steps: tuple[str, ...]) -> int | None:
+        """The leaf at the end of a path of member names (`[]` for elements).
+
+        None if there is none, or if what is there has members of its own.
+        """
+        column = self.columns.get(steps[0])
+        if column is None:
+            return None
+        type_, number = column.type, column.first_leaf
+        for step in steps[1:]:
+            if at.is_map(type_):
+                number += _leaf_count(type_.key_type)
+            elif at.is_struct(type_):
+                index = type_.get_field_index(step)
+                number += sum(_leaf_count(type_.field(i).type) for i in range(max(index, 0)))
+            child = _child(type_, step)
+            if child is None:
+                return None
+            type_ = child
+        return None if at.is_nested(type_) else number
+
+    def passes_map(self, steps: tuple[str, ...]) -> bool:
+        """Whether a path looks up a key on its way, which may be missing."""
+        type_ = self.columns[steps[0]].type
+        for step in steps[1:]:
+            if at.is_map(type_):
+                return True
+            child = _child(type_, step)
+            if child is None:
+                return False
+            type_ = child
+        return False
+
+    def has(self, steps: tuple[str, ...]) -> bool:
+        """Whether a place exists in this file."""
+        column = self.columns.get(steps[0])
+        type_ = None if column is None else column.type
+        for step in steps[1:]:
+            if type_ is None:
+                return False
+            type_ = _child(type_, step)
+        return type_ is not None
+
+
+def _child(type_: pa.DataType, step: str) -> pa.DataType | None:
+    if at.is_map(type_):
+        return type_.item_type
+    if at.is_struct(type_):
+        return type_.field(step).type if type_.get_field_index(step) >= 0 else None
+    return type_.value_type if is_list(type_) and step == "[]" else None
+
+
+def _children(type_: pa.DataType) -> Mapping[str, pa.DataType]:
+    if isinstance(type_, pa.BaseExtensionType):
+        return _children(type_.storage_type)
+    if at.is_struct(type_):
+        return {type_.field(i).name: type_.field(i).type for i in range(type_.num_fields)}
+    if at.is_map(type_):
+        return {"key": type_.key_type, "value": type_.item_type}
+    if is_list(type_):
+        return {"element": type_.value_type}
+    return {}
+
+
+@cache
+def _leaf_count(type_: pa.DataType) -> int:
+    children = _children(type_)
+    return sum(map(_leaf_count, children.values())) if children else 1
+
+
+def _select(type_: pa.DataType, first: int, wanted: DataType, column: str) -> list[int]:
+    """The leaves of one column or member that hold what is wanted of it."""
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if isinstance(wanted, Struct) and at.is_struct(type_):
+        return _select_members(type_, first, wanted, column)
+    if isinstance(wanted, List) and at.is_list(type_):
+        return _select(type_.value_type, first, wanted.element, f"{column}[]")
+    # Maps and the rarer kinds of lists are read whole: parts of them could not be merged later.
+    check_fits(type_, wanted, column)
+    return list(range(first, first + _leaf_count(type_)))
+
+
+def _select_members(type_: pa.DataType, first: int, wanted: Struct, column: str) -> list[int]:
+    found: list[int] = []
+    number = first
+    for i in range(type_.num_fields):
+        member = type_.field(i)
+        field = wanted.get(member.name)
+        if field is not None:
+            found += _select(member.type, number, field.type, f"{column}.{member.name}")
+        number += _leaf_count(member.type)
+    return found or [first]

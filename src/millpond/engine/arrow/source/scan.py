@@ -1,0 +1,206 @@
+"""The operator over files: file by file, row group by row group, decoding late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from millpond.base.errors import SourceError
+from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
+from millpond.engine.arrow.source.csvfile import read_csv
+from millpond.engine.arrow.source.files import ENGINE
+from millpond.engine.arrow.source.jsonlines import read_json_lines
+from millpond.engine.arrow.source.parquet import Constant, ParquetSource
+from millpond.engine.arrow.source.prune import may_hold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.operator import Steps
+    from millpond.engine.arrow.source.spec import ScanSpec
+    from millpond.plan.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file to read: its path, its constants by name, and row positions to leave out."""
+
+    path: str
+    constants: dict[str, Constant]
+    deleted: NDArray[np.int64] | None = None
+    rows: int | None = None
+
+
+class ScanFiles(Operator):
+    """The rows of files that are known beforehand."""
+
+    def __init__(self, spec: ScanSpec, entries: Sequence[Entry], context: Context) -> None:
+        super().__init__()
+        self.spec = spec
+        self.entries = entries
+        self.context = context
+
+    def run(self) -> Steps:
+        """File by file; what is not needed in the end is counted."""
+        left = len(self.entries)
+        try:
+            for entry in self.entries:
+                left -= 1
+                yield from scan_file(entry, self.spec, self.context)
+        finally:
+            # How many row groups a file has is not known before it is opened: it counts as one.
+            self.context.counters.add("early_exit_batches_skipped", left)
+
+    def describe(self) -> str:
+        """The format, the files, and what is decoded when."""
+        count = f"{len(self.entries)} file{'' if len(self.entries) == 1 else 's'}"
+        return f"Scan {self.spec.format} [{count}]" + describe_spec(self.spec)
+
+
+class ScanNamed(Operator):
+    """The rows of the files that an input's rows name."""
+
+    def __init__(
+        self,
+        spec: ScanSpec,
+        source: Operator,
+        context: Context,
+        *,
+        path_column: str,
+        deleted: str | None,
+    ) -> None:
+        super().__init__(source)
+        self.spec = spec
+        self.context = context
+        self.path_column = path_column
+        self.deleted = deleted
+
+    def run(self) -> Steps:
+        """Batch by batch of the input, file by file."""
+        while (batch := (yield self.inputs[0])) is not None:
+            for entry in self._entries(batch):
+                yield from scan_file(entry, self.spec, self.context)
+
+    def _entries(self, batch: pa.RecordBatch) -> Iterator[Entry]:
+        spec, paths = self.spec, batch.column(self.path_column)
+        types = {name: spec.columns.field(name).type for name in spec.constants}
+        for row in range(batch.num_rows):
+            path = paths[row].as_py()
+            if path is None:
+                raise SourceError("a row names no file: its path is null", engine=ENGINE, path="")
+            constants = {
+                name: Constant(batch.column(name)[row].as_py(), type_)
+                for name, type_ in types.items()
+            }
+            yield Entry(path, constants, self._positions(batch, row))
+
+    def _positions(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64] | None:
+        if self.deleted is None:
+            return None
+        positions = batch.column(self.deleted)[row]
+        if not positions.is_valid or not len(positions):
+            return None
+        found: NDArray[np.int64] = positions.values.to_numpy(zero_copy_only=False)
+        return found
+
+    def describe(self) -> str:
+        """Where paths come from, and what is decoded when."""
+        return f"Scan {self.spec.format} by {self.path_column}" + describe_spec(self.spec)
+
+
+def describe_spec(spec: ScanSpec) -> str:
+    """The order of work within a scan, for explain."""
+    parts = ["row groups pruned by statistics"] if spec.conditions else []
+    for condition in spec.conditions:
+        names = ", ".join(map(str, condition.need)) or "no column"
+        parts.append(f"decode ({names}), keep {condition.expr}")
+    parts.append(f"decode ({', '.join(map(str, spec.result_need))})")
+    if spec.project is not None:
+        parts.append(f"compute {', '.join(map(str, spec.project))}")
+    return ": " + "; ".join(parts)
+
+
+def scan_file(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
+    """The rows of one file."""
+    if not may_match(entry, spec):
+        context.counters.add("files_pruned")
+        return
+    if spec.format == "parquet":
+        yield from _scan_parquet(entry, spec, context)
+        return
+    read = read_json_lines if spec.format == "json" else read_csv
+    yield from read(entry, spec, context)
+
+
+def may_match(entry: Entry, spec: ScanSpec) -> bool:
+    """Whether a file's constants leave it open that some row meets all conditions."""
+
+    def lookup(steps: tuple[str, ...], type_: DataType) -> Bounds | None:
+        constant = entry.constants.get(steps[0])
+        if constant is None or len(steps) > 1:
+            return None
+        return constant_bounds(constant.value, type_)
+
+    return all(may_hold(predicate, lookup) for predicate in spec.predicates)
+
+
+def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
+    source = ParquetSource(entry.path, entry.constants, context)
+    groups: list[int] = []
+    try:
+        groups = open_groups(source, spec, context)
+        while groups:
+            group = source.group(groups.pop(0))
+            rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
+            context.note(spec.scan_node, group.rows)
+            if rows is None or len(rows):
+                yield spec.result(group, rows)
+    finally:
+        context.counters.add("early_exit_batches_skipped", len(groups))
+        source.close()
+
+
+def open_groups(source: ParquetSource, spec: ScanSpec, context: Context) -> list[int]:
+    """The row groups of a file that statistics do not rule out; the others are counted."""
+    every = range(source.metadata.num_row_groups)
+    groups = [g for g in every if source.may_hold(g, spec.predicates) and source.group_rows[g]]
+    empty = int((source.group_rows == 0).sum())
+    context.counters.add("batches_pruned", len(every) - len(groups) - empty)
+    if len(every) > empty and not groups:
+        context.counters.add("files_pruned")
+    return groups
+
+
+def initial_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.int64] | None:
+    """The rows of a row group that are not deleted; None stands for all."""
+    if entry.deleted is None:
+        return None
+    start, end = source.group_starts[group], source.group_starts[group + 1]
+    first, last = np.searchsorted(entry.deleted, (start, end))
+    if first == last:
+        return None
+    return np.setdiff1d(
+        np.arange(end - start), entry.deleted[first:last] - start, assume_unique=True
+    )
+
+
+def entries_of(scan: Any) -> list[Entry]:
+    """The files of a `Scan` node with their constants as typed values."""
+    from millpond.plan.literals import literal
+
+    types = [scan.columns.field(name).type for name in scan.constants]
+    found = []
+    for file in scan.files:
+        constants = {
+            name: Constant(literal(value, type_).value, type_)
+            for name, type_, value in zip(scan.constants, types, file.constants, strict=True)
+        }
+        found.append(Entry(file.path, constants, rows=file.rows))
+    return found

@@ -1,0 +1,152 @@
+"""A scan with the filters and the projection right above it, as one unit of work.
+
+Decoding is late: the columns of the first condition are read, then those of the next for the rows
+that are left, and what is given only of row groups in which some row is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millpond.engine.arrow.eval import evaluate, evaluate_mask
+from millpond.engine.arrow.source.need import narrow
+from millpond.engine.arrow.source.parquet import batch_of
+from millpond.plan.bound import conjuncts
+from millpond.plan.sources import DynamicScan, Scan
+from millpond.plan.types import Field, Struct
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.parquet import RowGroup
+    from millpond.plan.bound import BoundExpr, BoundNamed
+    from millpond.plan.sources import CsvOptions, Format
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A part of a predicate over just the columns it looks at; `node` is given once it is met."""
+
+    expr: BoundExpr
+    need: Struct
+    node: int | None = None
+
+
+@dataclass(frozen=True)
+class ScanSpec:
+    """What is read of each file, which rows are kept, and what is computed of them.
+
+    Conditions and projection are over pruned columns, as `need.narrow` makes them.
+    """
+
+    format: Format
+    columns: Struct
+    constants: tuple[str, ...]
+    csv: CsvOptions | None
+    conditions: tuple[Condition, ...]
+    project: tuple[BoundNamed, ...] | None
+    result_need: Struct
+    """The columns that what is given is computed from."""
+    output: Struct
+    scan_node: int | None
+
+    @cached_property
+    def predicates(self) -> tuple[BoundExpr, ...]:
+        """The conditions' expressions."""
+        return tuple(condition.expr for condition in self.conditions)
+
+    def survivors(
+        self, group: RowGroup, rows: NDArray[np.int64] | None, context: Context
+    ) -> NDArray[np.int64] | None:
+        """Which of these rows of a row group meet all conditions; None stands for all rows."""
+        for condition in self.conditions:
+            batch = group.columns(condition.need, rows)
+            kept = kept_rows(condition.expr, batch)
+            if kept is not None:
+                rows = kept if rows is None else rows[kept]
+            count = group.rows if rows is None else len(rows)
+            if count:
+                context.note(condition.node, count)
+            if not count:
+                break
+        return rows
+
+    def result(self, group: RowGroup, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
+        """What is given of these rows of a row group."""
+        return self.compute(group.columns(self.result_need, rows))
+
+    def compute(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The projection of rows that are kept."""
+        if self.project is None:
+            return batch
+        return project(self.project, batch, self.output)
+
+
+def kept_rows(predicate: BoundExpr, batch: pa.RecordBatch) -> NDArray[np.int64] | None:
+    """The positions of the rows for which a predicate is true; None stands for all rows."""
+    kept = pc.indices_nonzero(evaluate_mask(predicate, batch))
+    if len(kept) == batch.num_rows:
+        return None
+    positions: NDArray[np.int64] = kept.to_numpy().view("int64")
+    return positions
+
+
+def take(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
+    """The rows of a batch at these positions; also of a batch without columns."""
+    if not batch.num_columns:
+        return batch_of([], Struct(), len(rows))
+    return batch.take(pa.array(rows))
+
+
+def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several batches as one; also of batches without columns."""
+    if not batches[0].num_columns:
+        return batch_of([], Struct(), sum(batch.num_rows for batch in batches))
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def spec_of(
+    scan: Scan | DynamicScan,
+    predicates: list[tuple[BoundExpr, int | None]],
+    project: tuple[BoundNamed, ...] | None,
+    scan_node: int | None,
+) -> ScanSpec:
+    """A scan with filters and a projection; a predicate brings the number of its node."""
+    conditions: list[Condition] = []
+    for predicate, node in predicates:
+        for part in conjuncts(predicate):
+            (expr,), need = narrow([part], scan.columns)
+            conditions.append(Condition(expr, need))
+        conditions[-1] = replace(conditions[-1], node=node)
+    result_need = output = scan.columns
+    if project is not None:
+        exprs, result_need = narrow((c.expr for c in project), scan.columns)
+        project = tuple(replace(c, expr=e) for c, e in zip(project, exprs, strict=True))
+        output = Struct(tuple(Field(c.name, c.expr.type) for c in project))
+    csv = scan.csv if isinstance(scan, Scan) else None
+    return ScanSpec(
+        scan.format,
+        scan.columns,
+        scan.constants,
+        csv,
+        tuple(conditions),
+        project,
+        result_need,
+        output,
+        scan_node,
+    )
+
+
+def project(
+    columns: tuple[BoundNamed, ...], batch: pa.RecordBatch, schema: Struct
+) -> pa.RecordBatch:
+    """Each row's columns computed anew."""
+    arrays = [evaluate(column.expr, batch) for column in columns]
+    return batch_of(arrays, schema, batch.num_rows)

@@ -1,0 +1,27 @@
+"""Text files as streams of bytes; compressed ones, by the end of their names, unpacked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from millpond.engine.arrow.context import Context
+
+_COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+
+
+def open_stream(path: str, context: Context) -> tuple[pa.NativeFile, pa.NativeFile]:
+    """The file, to be released in the end, and the stream to read from."""
+    file = context.files.open(path)
+    context.counters.add("files_opened")
+    return file, unpacked(path, file)
+
+
+def unpacked(path: str, file: pa.NativeFile) -> pa.NativeFile:
+    """The stream of a file's content."""
+    for suffix, codec in _COMPRESSION.items():
+        if path.endswith(suffix):
+            return pa.CompressedInputStream(file, codec)
+    return file

@@ -1,0 +1,72 @@
+"""Aggregate: native grouping; the order of the keys is restored only when it is looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millpond.engine.spark.frame import Frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from millpond.engine.spark.context import Context
+    from millpond.engine.spark.expressions import Expressions
+    from millpond.plan.aggregates import BoundMeasure
+    from millpond.plan.rows import Aggregate
+
+
+def compile_aggregate(
+    node: Aggregate, inputs: list[Frame], context: Context, *, ordered: bool
+) -> Frame:
+    """One row a group."""
+    frame = inputs[0]
+    if any(measure.function in ("first", "last") for measure in node.measures):
+        frame = frame.keyed(context)
+    over = context.over(frame.schema)
+    keys = [over.column(key.expr).alias(key.name) for key in node.keys]
+    measures = [
+        _measure(measure, frame, over, context).alias(measure.name) for measure in node.measures
+    ]
+    df = _grouped(frame.df, keys, measures)
+    if not ordered:
+        return Frame(df, node.schema)
+    if not keys:
+        return Frame(df, node.schema, natural=True)
+    hidden = {context.hidden(): context.column(key.name) for key in node.keys}
+    return Frame(df.withColumns(hidden), node.schema, keys=tuple(hidden))
+
+
+def _grouped(df: DataFrame, keys: list[Column], measures: list[Column]) -> DataFrame:
+    if not measures:
+        return df.select(*keys).distinct()
+    return df.groupBy(*keys).agg(*measures) if keys else df.agg(*measures)
+
+
+def _measure(measure: BoundMeasure, frame: Frame, over: Expressions, context: Context) -> Column:
+    f = context.functions
+    where = None if measure.where is None else over.column(measure.where)
+    if measure.function in ("first", "last"):
+        assert measure.arg is not None
+        ordinal = _ordinal(frame.keys, context)
+        chosen = ordinal if where is None else f.when(where, ordinal)
+        pick = f.min_by if measure.function == "first" else f.max_by
+        # In a struct, so that a null is a value like others.
+        picked: Column = pick(f.struct(over.column(measure.arg).alias("v")), chosen)
+        return picked.getField("v")
+    value = f.lit(1) if measure.arg is None else over.column(measure.arg)
+    if where is not None:
+        value = f.when(where, value)
+    name = "avg" if measure.function == "mean" else measure.function
+    made: Column = getattr(f, name)(value)
+    return made
+
+
+def _ordinal(keys: tuple[str, ...], context: Context) -> Column:
+    """The keys as one value that has their order: a struct puts nulls first, we put them last."""
+    f = context.functions
+    parts = []
+    for number, key in enumerate(keys):
+        column = context.column(key)
+        parts += [column.isNull().alias(f"n{number}"), column.alias(f"k{number}")]
+    made: Column = f.struct(*parts)
+    return made

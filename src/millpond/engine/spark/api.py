@@ -1,0 +1,72 @@
+"""The parts of PySpark's API that differ between a classic session and a Connect one.
+
+PySpark chooses by an environment variable; a process may hold both kinds, so we choose by session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import Column, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A session, the `functions` module and the `Window` class that go with it."""
+
+    session: SparkSession
+    functions: Any
+    window: Any
+
+    @classmethod
+    def of(cls, session: SparkSession) -> Api:
+        """The API for this session."""
+        if is_classic(session):
+            from pyspark.sql import Window
+            from pyspark.sql import functions as classic
+
+            return cls(session, classic, Window)
+        from pyspark.sql.connect import functions as connect
+        from pyspark.sql.connect.window import Window as ConnectWindow
+
+        return cls(session, connect, ConnectWindow)
+
+    def column(self, name: str) -> Column:
+        """The column of this name, whatever characters the name has."""
+        found: Column = self.functions.col(quoted(name))
+        return found
+
+
+def is_classic(session: SparkSession) -> bool:
+    """Whether the session is in this process's own JVM, not behind a Connect server."""
+    return hasattr(session, "_jsparkSession")
+
+
+def is_single_node(session: SparkSession) -> bool:
+    """Whether all tasks run in one JVM, so that a shuffle is read in the order of its writers."""
+    if not is_classic(session):
+        return False
+    master = session.sparkContext.master or ""
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's own text for it.
+
+    >>> quoted("Site.Temp"), quoted("a`b")
+    ('`Site.Temp`', '`a``b`')
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def balanced(items: Sequence[Column], join: Callable[[Column, Column], Column]) -> Column:
+    """All items joined in order by a tree of little depth: Spark walks expressions recursively."""
+    level = list(items)
+    while len(level) > 1:
+        pairs = [join(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(pairs) * 2 :]
+    return level[0]

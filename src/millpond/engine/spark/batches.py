@@ -1,0 +1,27 @@
+"""Arrow batches given exactly the schema that a plan promises, without copying them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millpond.base.errors import EngineError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with this schema; only names, nullability and metadata may differ."""
+    import pyarrow as pa
+
+    if batch.schema.equals(schema, check_metadata=True):
+        return batch
+    for field, column in zip(schema, batch.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise EngineError(
+                f"the column {field.name!r} holds nulls, its schema says that it has none",
+                engine="spark",
+                hint="declare it as nullable",
+            )
+    _, array = batch.__arrow_c_array__()
+    return pa.RecordBatch._import_from_c_capsule(schema.__arrow_c_schema__(), array)  # noqa: SLF001

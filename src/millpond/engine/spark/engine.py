@@ -1,0 +1,187 @@
+"""The Spark engine: a plan becomes one DataFrame, its rows come back as Arrow batches.
+
+`compile.py` compiles, `execution.py` runs, `session.py` has the session. Sessions are started when
+the first plan needs one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from typing import TYPE_CHECKING, Final
+
+from millpond.engine.spark import tail
+from millpond.engine.spark.compile import NODES, compile_plan
+from millpond.engine.spark.context import Context
+from millpond.engine.spark.errors import translate
+from millpond.engine.spark.execution import SparkExecution, observed, stream
+from millpond.engine.spark.expressions.calls import FUNCTIONS
+from millpond.engine.spark.fuse import fuse
+from millpond.engine.spark.observe import Observer, physical_plan
+from millpond.engine.spark.sql import sql_schema
+from millpond.engine.spark.stream import arrow_schema
+from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.executor import Capabilities, check_supported, resolve_stored
+from millpond.plan.sources import DynamicScan
+from millpond.plan.tree import topological
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from millpond.base.settings import Settings
+    from millpond.engine.spark.progress import Progress
+    from millpond.plan.executor import Scope
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+
+_CAPABILITIES: Final = Capabilities(nodes=NODES, functions=FUNCTIONS, distributed=True)
+
+
+class SparkEngine:
+    """Runs plans on Spark: in this process, on a cluster, or through Spark Connect.
+
+    `progress` is called now and then while a plan runs.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        settings: Settings | None = None,
+        *,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._progress = progress
+        self._kept = contextlib.ExitStack()
+        weakref.finalize(self, self._kept.close)
+
+    @property
+    def name(self) -> str:
+        """`spark`."""
+        return "spark"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Every node and every function; known without starting Spark."""
+        return _CAPABILITIES
+
+    @property
+    def session(self) -> SparkSession:
+        """The session that plans run in; started now if there is none yet."""
+        if self._session is None:
+            from millpond.engine.spark.session import spark_session
+
+            self._session = spark_session(self._settings)
+        return self._session
+
+    def execute(self, plan: Plan, scope: Scope | None = None) -> SparkExecution:
+        """Run the plan; batches come in the order of the plan's rows."""
+        return self._run(plan, scope, ordered=True)
+
+    def execute_parallel(self, plan: Plan, scope: Scope | None = None) -> SparkExecution:
+        """Run the plan; rows come in any order."""
+        return self._run(plan, scope, ordered=False)
+
+    def explain(self, plan: Plan, scope: Scope | None = None) -> str:
+        """Spark's physical plan, and that of each part that has to run before it."""
+        plan = self._prepared(plan, scope)
+        texts = []
+        for part, title in _parts(plan):
+            context = Context.of(part, self.session, self._part)
+            context.reads = False
+            with context.resources, _released_on_error(context):
+                text = physical_plan(self._frame(part, context, ordered=True))
+            texts.append(f"{title}{text}")
+        return "\n".join(texts)
+
+    def to_dataframe(
+        self, plan: Plan, scope: Scope | None = None, *, ordered: bool = False
+    ) -> DataFrame:
+        """The plan as a Spark DataFrame, to go on with in Spark.
+
+        Files that it needs are kept as long as this engine.
+        """
+        df, context = self._compile(plan, scope, ordered=ordered)
+        self._kept.enter_context(context.resources)
+        return df
+
+    def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
+        """The columns that a query gives over inputs of these schemas."""
+        try:
+            return sql_schema(text, inputs, self.session)
+        except Exception as error:
+            raise translate(error) from error
+
+    def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution:
+        schema = to_arrow_schema(plan.schema)
+        plan = self._prepared(plan, scope)
+        observer = Observer(self.session)
+        context = Context.of(plan, self.session, self._part)
+        with observer.watching(self.session):
+            parts = tail.split(plan) if ordered else None
+            if parts is None:
+                df, ending = self._frame(plan, context, ordered=ordered), None
+            else:
+                df, ending = self._with_tail(*parts, context)
+        return SparkExecution(
+            schema,
+            lambda: self._batches(df, schema, ending, observer),
+            observer=observer,
+            resources=context.resources,
+            files=context.files,
+        )
+
+    def _batches(
+        self, df: DataFrame, schema: pa.Schema, ending: tail.Tail | None, observer: Observer
+    ) -> Iterator[pa.RecordBatch]:
+        rows = stream(df, schema if ending is None else arrow_schema(df))
+        made = observed(self.session, rows, observer, self._progress)
+        return made if ending is None else tail.run(made, ending)
+
+    def _prepared(self, plan: Plan, scope: Scope | None) -> Plan:
+        plan = resolve_stored(plan, scope)
+        check_supported(plan, self)
+        return fuse(plan)
+
+    def _with_tail(
+        self, below: Plan, nodes: list[Plan], context: Context
+    ) -> tuple[DataFrame, tail.Tail]:
+        with _released_on_error(context):
+            frame = compile_plan(below, context, ordered=True)
+            return tail.build(frame, nodes, context)
+
+    def _frame(self, plan: Plan, context: Context, *, ordered: bool) -> DataFrame:
+        with _released_on_error(context):
+            frame = compile_plan(plan, context, ordered=ordered)
+            return frame.in_order(context) if ordered else frame.visible(context)
+
+    def _compile(
+        self, plan: Plan, scope: Scope | None, *, ordered: bool
+    ) -> tuple[DataFrame, Context]:
+        plan = self._prepared(plan, scope)
+        context = Context.of(plan, self.session, self._part)
+        return self._frame(plan, context, ordered=ordered), context
+
+    def _part(self, plan: Plan, ordered: bool) -> Iterator[pa.RecordBatch]:
+        return self.execute(plan) if ordered else self.execute_parallel(plan)
+
+
+@contextlib.contextmanager
+def _released_on_error(context: Context) -> Iterator[None]:
+    """What a compilation has opened is let go when it fails, with an error of ours."""
+    try:
+        yield
+    except Exception as error:
+        context.resources.close()
+        raise translate(error) from error
+
+
+def _parts(plan: Plan) -> list[tuple[Plan, str]]:
+    """The plan, and the inputs of dynamic scans: they name the files, so they run first."""
+    scans = [node for node in topological(plan) if isinstance(node, DynamicScan)]
+    inputs = [(node.input, f"== Input of DynamicScan {node.label()} ==\n") for node in scans]
+    return [(plan, ""), *inputs]

@@ -1,0 +1,258 @@
+"""Spark's exceptions as ours: `translate()` turns any of them into one `MillpondError`.
+
+Spark names its errors by a condition such as `DIVIDE_BY_ZERO`. That decides: the data was at fault
+(`EvaluationError`), a file was (`SourceError`), the query was (`SqlError`), or Spark itself
+(`EngineError`). A message is what a person can use, never a JVM's stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from millpond.base.errors import (
+    EngineError,
+    EvaluationError,
+    MillpondError,
+    SourceError,
+    SqlError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ENGINE = "spark"
+
+# Conditions (the part before the first dot) that a value in the data raises.
+_EVALUATION = frozenset(
+    {
+        "ARITHMETIC_OVERFLOW",
+        "BINARY_ARITHMETIC_OVERFLOW",
+        "CANNOT_PARSE_DECIMAL",
+        "CANNOT_PARSE_TIMESTAMP",
+        "CAST_INVALID_INPUT",
+        "CAST_OVERFLOW",
+        "COLLECTION_SIZE_LIMIT_EXCEEDED",
+        "CONVERSION_INVALID_INPUT",
+        "DATETIME_FIELD_OUT_OF_BOUNDS",
+        "DATETIME_OVERFLOW",
+        "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
+        "DIVIDE_BY_ZERO",
+        "DUPLICATED_MAP_KEY",
+        "INTERVAL_ARITHMETIC_OVERFLOW",
+        "INTERVAL_DIVIDED_BY_ZERO",
+        "INVALID_ARRAY_INDEX",
+        "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
+        "INVALID_BITMAP_POSITION",
+        "INVALID_FRACTION_OF_SECOND",
+        "INVALID_INDEX_OF_ZERO",
+        "INVALID_PARAMETER_VALUE",
+        "INVALID_URL",
+        "MALFORMED_RECORD_IN_PARSING",
+        "MAP_KEY_DOES_NOT_EXIST",
+        "NULL_MAP_KEY",
+        "NUMERIC_OUT_OF_SUPPORTED_RANGE",
+        "NUMERIC_VALUE_OUT_OF_RANGE",
+        "OVERFLOW",
+        "REMAINDER_BY_ZERO",
+        "SCALAR_SUBQUERY_TOO_MANY_ROWS",
+        "USER_RAISED_EXCEPTION",
+        "VALUE_OUT_OF_RANGE",
+    }
+)
+_SOURCE = frozenset({"PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER"})
+_SOURCE_CLASSES = ("FileNotFoundException", "NoSuchFileException", "AccessDeniedException")
+_ANALYSIS = ("AnalysisException", "ParseException")
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
+_POSITION = re.compile(r"\(line (\d+), pos(?:ition)? (\d+)\)")
+# The last line of a Python traceback: the first that is not indented.
+_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)")
+_CLASS = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error))\b:?\s*")
+_CLASS_INSIDE = re.compile(r"\s(?:[a-z][\w$]*\.)+[\w$]*(?:Exception|Error):\s")
+_PATH = re.compile(
+    r"(?:File |[Pp]ath(?: does not exist)?:? )'?((?:\w+:)?/[^\s,;']*)'?|(\w+:/[^\s,;']+)"
+)
+# What Spark adds for machines, and advice that does not hold here: ANSI mode stays on.
+_NOISE = re.compile(
+    r"\s*SQLSTATE: \w{5}(?:\s*\(line \d+, pos \d+\)|;?\s*line \d+ pos \d+)?;?"
+    r"|\s*If necessary,? set \S+ to \S+ to bypass this error\.?"
+)
+
+
+def translate(error: BaseException) -> MillpondError:
+    """The Millpond error that says what this one means; one of ours comes back as it is."""
+    if isinstance(error, MillpondError):
+        return error
+    texts = [_text(e) for e in _chain(error)]
+    condition = _condition(error, texts)
+    family = condition.partition(".")[0]
+    message = _message(error, texts, condition)
+    if family in _EVALUATION:
+        return EvaluationError(message, engine=_ENGINE, hint=_evaluation_hint(family))
+    if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
+        path = _source_path(error, texts)
+        return SourceError(message, engine=_ENGINE, path=path, hint=_source_hint(condition, texts))
+    if _is_analysis(error):
+        line, column = _position(error, texts)
+        where = f" (line {line}, column {column})" if line is not None else ""
+        return SqlError(f"{message}{where}", line=line, column=column)
+    if _is_memory(texts):
+        hint = "give Spark more with spark.driver_memory, or ask for fewer or narrower rows"
+        return EngineError(f"Spark ran out of memory: {message}", engine=_ENGINE, hint=hint)
+    return EngineError(message, engine=_ENGINE)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error that a person can use: no class names, no stack.
+
+    >>> first_line(ValueError("java.lang.IllegalStateException: the pond is dry\\n\\tat a.b.C"))
+    'the pond is dry'
+    """
+    texts = [_text(e) for e in _chain(error)]
+    return _message(error, texts, _condition(error, texts))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__
+
+
+def _text(error: BaseException) -> str:
+    """All that the error says, with the JVM's own text where there is one."""
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        try:
+            return _java_text(java)
+        except Exception:  # noqa: BLE001 - the JVM may be gone; what Python knows is then enough
+            return str(getattr(error, "errmsg", "") or error)
+    return str(error)
+
+
+def _java_text(java: Any) -> str:
+    """The messages of a Java exception and its causes, without stacks."""
+    parts: list[str] = []
+    while java is not None and len(parts) < 12:
+        parts.append(str(java.toString()))
+        java = java.getCause()
+    return "\n".join(parts)
+
+
+def _condition(error: BaseException, texts: list[str]) -> str:
+    # Some errors ask a JVM that may be gone; the text has the condition too.
+    with contextlib.suppress(Exception):
+        if condition := error.getCondition():  # type: ignore[attr-defined]
+            return str(condition)
+    # A failed task wraps the condition that matters in the text of the job's failure.
+    for text in texts:
+        found = [c for c in _CONDITION.findall(text) if "_" in c or "." in c or c.isupper()]
+        known = [c for c in found if c.partition(".")[0] in _EVALUATION | _SOURCE]
+        if known or found:
+            return str((known or found)[0])
+    return ""
+
+
+def _message(error: BaseException, texts: list[str], condition: str) -> str:
+    """The paragraph that carries the condition, else the first line that is not a stack's."""
+    for text in texts:
+        if found := _PYTHON.findall(text):
+            return f"Python code failed: {found[-1].strip()}"
+        if condition and (at := text.find(f"[{condition}]")) >= 0:
+            return _clean(text[at + len(condition) + 2 :])
+    for text in texts:
+        for line in text.splitlines():
+            if line.strip() and not line.lstrip().startswith(("at ", "...", "Traceback", "File ")):
+                return _clean(line)
+    return type(error).__name__
+
+
+def _clean(text: str) -> str:
+    paragraph = re.split(
+        r"\n\s*\n|\n\tat |\n== |\nJVM stacktrace|\n\s*'|;\n", text.strip(), maxsplit=1
+    )[0]
+    line = _NOISE.sub("", " ".join(paragraph.split()))
+    while (found := _CLASS.match(line)) and found.end() < len(line):
+        line = line[found.end() :]
+    line = _CONDITION.sub("", line, count=1) if line.startswith("[") else line
+    return _CLASS_INSIDE.sub(" ", line).strip()
+
+
+def _is_analysis(error: BaseException) -> bool:
+    names = {cls.__name__ for e in _chain(error) for cls in type(e).__mro__}
+    return not names.isdisjoint(_ANALYSIS)
+
+
+def _is_memory(texts: list[str]) -> bool:
+    return any("OutOfMemoryError" in t or "SparkOutOfMemoryError" in t for t in texts)
+
+
+def _position(error: BaseException, texts: list[str]) -> tuple[int | None, int | None]:
+    """Line and column, both from 1, where Spark says where in the query it stumbled."""
+    for text in texts:
+        if found := _POSITION.search(text):
+            return int(found[1]), int(found[2]) + 1
+    return _context_position(error)
+
+
+def _context_position(error: BaseException) -> tuple[int | None, int | None]:
+    """Spark's query context has the query's text cut at the fragment, and its offset."""
+    try:
+        contexts = error.getQueryContext()  # type: ignore[attr-defined]
+        for context in contexts:
+            if context.contextType().name != "SQL":
+                continue
+            if found := re.search(r"\(line (\d+), position (\d+)\)", context.summary()):
+                return int(found[1]), int(found[2])
+    except Exception:  # noqa: BLE001 - no context, or a JVM that is gone: there is no position then
+        return None, None
+    return None, None
+
+
+def _source_path(error: BaseException, texts: list[str]) -> str:
+    try:
+        parameters = error.getMessageParameters() or {}  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001 - not an error with parameters, or a JVM that is gone
+        parameters = {}
+    if path := parameters.get("path"):
+        return _plain_path(str(path))
+    for text in texts:
+        if found := _PATH.search(text):
+            return _plain_path(str(found[1] or found[2]).rstrip("."))
+    return ""
+
+
+def _plain_path(path: str) -> str:
+    """A local file's path as people write it.
+
+    >>> _plain_path("file:///pond/a%20b.parquet"), _plain_path("s3://pond/a.parquet")
+    ('/pond/a b.parquet', 's3://pond/a.parquet')
+    """
+    if not path.startswith("file:"):
+        return path
+    # Only the form with three slashes is quoted.
+    quoted = path.startswith("file://")
+    plain = "/" + path.removeprefix("file:").lstrip("/")
+    return unquote(plain) if quoted else plain
+
+
+def _source_hint(condition: str, texts: list[str]) -> str:
+    missing = "NOT_FOUND" in condition or "NOT_EXIST" in condition
+    if missing or any("FileNotFound" in text or "NoSuchFile" in text for text in texts):
+        return "the file is gone or was never there: check the path, or read a current version"
+    return "the file can't be read: check that it is complete and of the right format"
+
+
+def _evaluation_hint(family: str) -> str | None:
+    if "ZERO" in family:
+        return "guard the divisor with nullif(x, 0), or use try_divide"
+    if family.startswith(("CAST", "CONVERSION", "CANNOT_PARSE")):
+        return "use try_cast where a value may not fit"
+    if "OVERFLOW" in family or "RANGE" in family:
+        return "cast to a wider type first, or use a try_ function"
+    return None

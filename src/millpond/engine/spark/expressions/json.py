@@ -1,0 +1,128 @@
+"""`parse_json` by Spark's `from_json`, held to the documented meaning.
+
+The text is read as the member of an object, so that what stands behind it is seen, and so that
+any type can be read. Dates and times are read as text first: Spark takes numbers for them, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from millpond.engine.spark.expressions.casts import LOCAL_MOMENT, MOMENT, from_text
+from millpond.engine.spark.types import to_spark
+from millpond.plan import types as t
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from millpond.engine.spark.api import Api
+
+_SPACE: Final = " \t\r\n"
+_OPTIONS: Final = {"mode": "PERMISSIVE", "allowSingleQuotes": "false"}
+_TIMES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
+
+
+def parse_json(text: Column, type_: t.DataType, api: Api) -> Column:
+    """JSON text read as a type."""
+    f = api.functions
+    wrapped = f.concat(f.lit('{"v":'), text, f.lit("}"))
+    schema = to_spark(t.Struct((t.Field("v", _readable(type_)),)))
+    found = f.from_json(wrapped, schema, _OPTIONS).getField("v")
+    brackets = _brackets(type_)
+    if brackets is not None:
+        bare = f.btrim(text, f.lit(_SPACE))
+        whole = bare.startswith(brackets[0]) & bare.endswith(brackets[1])
+        found = f.when(whole, found)
+    found = _finished(found, type_, api)
+    if isinstance(type_, t.Struct):
+        found = f.when(text.isNotNull(), f.coalesce(found, _of_nulls(type_, api)))
+    made: Column = found
+    return made
+
+
+def _brackets(type_: t.DataType) -> str | None:
+    if isinstance(type_, t.List):
+        return "[]"
+    return "{}" if isinstance(type_, t.Struct | t.Map) else None
+
+
+def _of_nulls(type_: t.Struct, api: Api) -> Column:
+    f = api.functions
+    nulls = [f.lit(None).cast(to_spark(field.type)).alias(field.name) for field in type_]
+    made: Column = f.struct(*nulls).cast(to_spark(_all_null(type_)))
+    return made
+
+
+def _all_null(type_: t.Struct) -> t.DataType:
+    return t.Struct(tuple(t.Field(field.name, field.type) for field in type_))
+
+
+def _readable(type_: t.DataType) -> t.DataType:
+    """The type that Spark reads."""
+    if type_ in _TIMES:
+        return t.STRING
+    if isinstance(type_, t.List):
+        return t.List(_readable(type_.element))
+    if isinstance(type_, t.Map):
+        return t.Map(type_.key, _readable(type_.value))
+    if isinstance(type_, t.Struct):
+        return t.Struct(tuple(t.Field(f.name, _readable(f.type)) for f in type_))
+    return type_
+
+
+def _finished(column: Column, type_: t.DataType, api: Api) -> Column:
+    """What Spark read, as the type that was asked for."""
+    f = api.functions
+    made: Column = column
+    if type_ in _TIMES:
+        pattern = LOCAL_MOMENT if type_ == t.TIMESTAMP_NTZ else MOMENT
+        made = from_text(column, type_, on_error="null", api=api, pattern=pattern)
+    elif isinstance(type_, t.Struct) and _needs_work(type_):
+        fields = [
+            _finished(column.getField(field.name), field.type, api).alias(field.name)
+            for field in type_
+        ]
+        made = f.when(column.isNotNull(), f.struct(*fields))
+    elif isinstance(type_, t.List) and _needs_work(type_):
+        made = _list(column, type_.element, api)
+    elif isinstance(type_, t.Map):
+        made = _map(column, type_.value, api)
+    return made
+
+
+def _needs_work(type_: t.DataType) -> bool:
+    if isinstance(type_, t.Struct):
+        return any(_needs_work(field.type) for field in type_)
+    if isinstance(type_, t.List):
+        return _needs_work(type_.element)
+    return type_ in _TIMES or isinstance(type_, t.Map)
+
+
+def _list(column: Column, element: t.DataType, api: Api) -> Column:
+    """Every element; one that does not fit makes the list one that does not fit."""
+    f = api.functions
+    unfit = f.exists(column, lambda x: x.isNotNull() & _finished(x, element, api).isNull())
+    made: Column = f.when(~unfit, f.transform(column, lambda x: _finished(x, element, api)))
+    return made
+
+
+def _map(column: Column, value: t.DataType, api: Api) -> Column:
+    """Each key once, with its last value; Spark keeps them all."""
+    f = api.functions
+    keys, values = f.map_keys(column), f.map_values(column)
+    distinct = f.array_distinct(keys)
+    backwards = f.reverse(keys)
+
+    def last(key: Column) -> Column:
+        found: Column = f.get(
+            values, (f.array_size(keys) - f.array_position(backwards, key)).cast("int")
+        )
+        return found
+
+    single = f.map_from_arrays(distinct, f.transform(distinct, last))
+    unique = f.array_size(distinct) == f.array_size(keys)
+    made: Column = f.when(unique, column).otherwise(single)
+    if _needs_work(value):
+        finished = _list(f.map_values(made), value, api)
+        made = f.when(finished.isNotNull(), f.map_from_arrays(f.map_keys(made), finished))
+    return made

@@ -1,0 +1,56 @@
+"""Constants of every type, built by Spark's own functions.
+
+Dates and times go as numbers: PySpark would convert them through this process's time zone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from millpond.engine.spark.types import to_spark
+from millpond.plan import types as t
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from millpond.engine.spark.api import Api
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH_DAY = _EPOCH.date().toordinal()
+
+
+def literal(value: Any, type_: t.DataType, api: Api) -> Column:
+    """A constant of exactly this type."""
+    f = api.functions
+    made: Column
+    if value is None:
+        made = f.lit(None).cast(to_spark(type_))
+    elif type_ == t.DATE:
+        made = f.date_from_unix_date(f.lit(value.toordinal() - _EPOCH_DAY))
+    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        made = f.timestamp_micros(long(micros(value), api))
+        made = made.cast(to_spark(type_)) if type_ == t.TIMESTAMP_NTZ else made
+    elif isinstance(type_, t.Decimal):
+        # By text: a Python decimal with an exponent would get another scale on the way.
+        made = f.lit(format(value, "f")).cast(to_spark(type_))
+    elif type_ == t.BINARY:
+        made = f.unhex(f.lit(value.hex()))
+    elif type_ in (t.BOOLEAN, t.STRING, t.DOUBLE):
+        made = f.lit(float(value) if type_ == t.DOUBLE else value)
+    else:
+        made = f.lit(value).cast(to_spark(type_))
+    return made
+
+
+def long(value: int, api: Api) -> Column:
+    """A long: PySpark makes an integer of a small number."""
+    found: Column = api.functions.lit(value).cast(to_spark(t.LONG))
+    return found
+
+
+def micros(moment: dt.datetime) -> int:
+    """Microseconds since the epoch; a moment without zone is taken as it stands."""
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.UTC)
+    return (moment - _EPOCH) // dt.timedelta(microseconds=1)

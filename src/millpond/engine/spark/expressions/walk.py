@@ -1,0 +1,106 @@
+"""The walk over a bound expression: children before parents, without recursion.
+
+Only a quantifier's predicate is compiled inside the lambda that Spark calls for it; how deep those
+nest is bounded by the types of the lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millpond.engine.spark.expressions.calls import call
+from millpond.engine.spark.expressions.casts import cast
+from millpond.engine.spark.expressions.json import parse_json
+from millpond.engine.spark.expressions.literals import literal
+from millpond.engine.spark.expressions.paths import follow
+from millpond.plan.bound import (
+    BoundCall,
+    BoundCast,
+    BoundExpr,
+    BoundLiteral,
+    BoundParseJson,
+    BoundPath,
+    BoundQuantifier,
+)
+from millpond.plan.paths import Name
+from millpond.plan.types import DataType, List, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column
+
+    from millpond.engine.spark.api import Api
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Compiles expressions over rows of one schema; `resolve` gives a top-level column."""
+
+    api: Api
+    schema: Struct
+    resolve: Callable[[str], Column]
+
+    @classmethod
+    def over(cls, schema: Struct, api: Api) -> Expressions:
+        """For a DataFrame whose columns have the schema's names."""
+        return cls(api, schema, api.column)
+
+    def column(self, expr: BoundExpr) -> Column:
+        """The expression as a column."""
+        return self._compile(expr, None, None)
+
+    def _compile(
+        self, root: BoundExpr, element: Column | None, element_type: DataType | None
+    ) -> Column:
+        done: dict[int, Column] = {}
+        stack: list[tuple[BoundExpr, bool]] = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if id(node) in done:
+                continue
+            inside = (node.list,) if isinstance(node, BoundQuantifier) else node.children
+            if not expanded:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(inside))
+                continue
+            args = [done[id(child)] for child in inside]
+            if isinstance(node, BoundPath):
+                done[id(node)] = self._path(node, element, element_type)
+            else:
+                done[id(node)] = self._build(node, args)
+        return done[id(root)]
+
+    def _path(
+        self, node: BoundPath, element: Column | None, element_type: DataType | None
+    ) -> Column:
+        if node.scope == "element":
+            assert element is not None
+            assert element_type is not None
+            return follow(element, element_type, node.steps, self.api)
+        first = node.steps[0]
+        assert isinstance(first, Name)
+        type_ = self.schema.field(first.name).type
+        return follow(self.resolve(first.name), type_, node.steps[1:], self.api)
+
+    def _build(self, node: BoundExpr, args: list[Column]) -> Column:
+        if isinstance(node, BoundLiteral):
+            return literal(node.value, node.type, self.api)
+        if isinstance(node, BoundCast):
+            source, on_error = node.arg.type, node.on_error
+            return cast(args[0], source, node.type, on_error=on_error, api=self.api)
+        if isinstance(node, BoundCall):
+            return call(node, args, self.api)
+        if isinstance(node, BoundParseJson):
+            return parse_json(args[0], node.type, self.api)
+        assert isinstance(node, BoundQuantifier)
+        return self._quantifier(node, args[0])
+
+    def _quantifier(self, node: BoundQuantifier, elements: Column) -> Column:
+        f = self.api.functions
+        assert isinstance(node.list.type, List)
+        inner = node.list.type.element
+        function = f.exists if node.kind == "any" else f.forall
+        made: Column = function(elements, lambda x: self._compile(node.predicate, x, inner))
+        return made

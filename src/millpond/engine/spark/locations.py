@@ -1,0 +1,98 @@
+"""Where a scan's files are, as Spark wants to be told; none may vanish without an error.
+
+Spark skips files whose names start with `_` or `.`, and reads an empty file as no rows, even when
+it is asked for that very file. Both are caught here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from millpond.base.errors import SourceError
+
+if TYPE_CHECKING:
+    from millpond.engine.spark.context import Context
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+# What `java.net.URI` leaves alone in a path; it also leaves alone what is not ASCII.
+_URI_SAFE = "/_-!.~'()*,;:$&+=@"
+
+
+def spark_path(path: str, context: Context, *, may_be_empty: bool) -> str:
+    """The path or URL of a file as a text for Spark's readers."""
+    found = _SCHEME.match(path)
+    scheme = found[1].lower() if found else "file"
+    if scheme != "file":
+        return _remote(path, scheme)
+    local = os.path.abspath(_local(path))  # noqa: PTH100 - `resolve` would follow links
+    if not may_be_empty and _is_empty(local):
+        raise SourceError(
+            f"{local} is empty",
+            engine="spark",
+            path=local,
+            hint="the file can't be read: check that it is complete and of the right format",
+        )
+    name = local.rpartition("/")[2]
+    return f"file:{_link(local, context) if _is_skipped(name) else local}"
+
+
+def file_uri(path: str) -> str:
+    """How Spark's `_metadata.file_path` writes a path that `spark_path` gave.
+
+    >>> file_uri("file:/pond/a b%20[ü].parquet")
+    'file:/pond/a%20b%2520%5Bü%5D.parquet'
+    """
+    return "".join(quote(c, safe=_URI_SAFE) if c.isascii() else c for c in path)
+
+
+def _remote(path: str, scheme: str) -> str:
+    if scheme == "memory":
+        raise SourceError(
+            f"Spark can't read {path}: it lives in this Python process alone",
+            engine="spark",
+            path=path,
+            hint="use the arrow engine, or a directory",
+        )
+    if _is_skipped(path.rpartition("/")[2]):
+        raise SourceError(
+            f"Spark skips files with names like {path.rpartition('/')[2]!r}",
+            engine="spark",
+            path=path,
+            hint="use the arrow engine for this file",
+        )
+    # Hadoop's connector for S3 answers to s3a alone.
+    return "s3a" + path[2:] if scheme == "s3" else path
+
+
+def _local(path: str) -> str:
+    if path.startswith("file://"):
+        return unquote("/" + path.removeprefix("file://").partition("/")[2])
+    return unquote(path.removeprefix("file:")) if path.startswith("file:") else path
+
+
+def _is_empty(local: str) -> bool:
+    try:
+        return os.stat(local).st_size == 0  # noqa: PTH116 - may be called for thousands of files
+    except OSError:
+        return False  # Spark says what is wrong with it
+
+
+def _is_skipped(name: str) -> bool:
+    """Spark's own rule (`HadoopFSUtils.shouldFilterOutPathName`)."""
+    skipped = (name.startswith("_") and "=" not in name) or name.startswith(".")
+    return (skipped or name.endswith("._COPYING_")) and not name.startswith(
+        ("_common_metadata", "_metadata")
+    )
+
+
+def _link(local: str, context: Context) -> str:
+    """Another name for a file that Spark would skip."""
+    folder = context.resources.enter_context(tempfile.TemporaryDirectory(prefix="millpond-link-"))
+    link = Path(folder) / "file"
+    link.symlink_to(local)
+    return str(link)

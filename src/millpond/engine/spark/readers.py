@@ -1,0 +1,72 @@
+"""Spark's file readers with a given schema: nothing is listed, nothing is inferred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from millpond.engine.spark.types import to_spark_schema
+from millpond.plan.types import NULL, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame, DataFrameReader
+
+    from millpond.engine.spark.context import Context
+    from millpond.plan.sources import CsvOptions, Format
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A format, the columns that the files hold, and how a CSV file is written."""
+
+    format: Format
+    columns: Struct
+    csv: CsvOptions
+
+    def read(
+        self, paths: list[str], context: Context, *, metadata: Mapping[str, str] | None = None
+    ) -> DataFrame:
+        """The rows of these files, whose paths `locations.spark_path` gave.
+
+        `metadata` adds columns: their names, and which of Spark's facts about the file they are.
+        """
+        known = metadata or {}
+        if self.format == "csv":
+            from millpond.engine.spark.csv import read_csv
+
+            return read_csv(self, paths, context, known)
+        if self.format == "json":
+            from millpond.engine.spark.jsonlines import read_json_lines
+
+            return read_json_lines(self, paths, context, known)
+        return _read_parquet(self, paths, context, known)
+
+
+def reader(context: Context) -> DataFrameReader:
+    """A reader that takes paths as they are, brackets and stars included."""
+    return context.session.read.option("__globPaths__", "false")
+
+
+def metadata_columns(df: DataFrame, metadata: Mapping[str, str]) -> list[Column]:
+    """Spark's facts about each row's file, under these names."""
+    facts = df.metadataColumn("_metadata") if metadata else None
+    return [
+        facts.getField(fact).alias(name) for name, fact in metadata.items() if facts is not None
+    ]
+
+
+def _read_parquet(
+    reading: Reading, paths: list[str], context: Context, metadata: Mapping[str, str]
+) -> DataFrame:
+    # No file has a column of values that can only be null.
+    stored = Struct(tuple(field for field in reading.columns if field.type != NULL))
+    df = reader(context).schema(to_spark_schema(stored)).parquet(*paths)
+    if len(stored) == len(reading.columns) and not metadata:
+        return df
+    null = context.functions.lit(None)
+    columns = [
+        null.alias(f.name) if f.type == NULL else context.column(f.name) for f in reading.columns
+    ]
+    return df.select(*columns, *metadata_columns(df, metadata))

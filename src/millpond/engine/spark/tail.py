@@ -1,0 +1,192 @@
+"""The end of a plan that runs in this process: row filters whose state the caller can look at.
+
+A row filter at the root of an ordered run, with only projections, filters and heads above it,
+sees the ordered stream here. What stands above it is computed by Spark, as further columns of the
+same rows, when it can't fail: a row that the filter drops must not cause an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from millpond.engine.spark.batches import conform
+from millpond.engine.spark.expressions import Expressions
+from millpond.engine.spark.frame import Frame
+from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.bound import BoundCall, BoundCast, BoundExpr
+from millpond.plan.order import Head
+from millpond.plan.rows import Filter, FilterOrdered, Project
+from millpond.plan.tree import topological
+from millpond.plan.types import Field, Struct, common_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from millpond.engine.spark.context import Context
+    from millpond.plan.node import Plan
+    from millpond.plan.python import RowFilter
+
+_MAY_FAIL = frozenset(
+    ("add", "subtract", "multiply", "divide", "int_divide", "remainder", "negate", "abs")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """A row filter, the stream's columns that it looks at, and their schema for it."""
+
+    row_filter: RowFilter
+    columns: tuple[str, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A column that says which rows to keep."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Only this many rows."""
+
+    n: int
+
+
+Step: TypeAlias = "Keep | Mask | First"
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What is left to do with the stream, and which of its columns are the result."""
+
+    steps: tuple[Step, ...]
+    output: tuple[str, ...]
+    schema: pa.Schema
+
+
+def split(plan: Plan) -> tuple[Plan, list[Plan]] | None:
+    """The plan below the lowest row filter at the root, and the nodes above it, lowest first."""
+    above: list[Plan] = []
+    found = 0
+    node = plan
+    while isinstance(node, Project | Filter | Head | FilterOrdered):
+        above.append(node)
+        if isinstance(node, FilterOrdered):
+            found = len(above)
+        node = node.input
+    if not found:
+        return None
+    nodes = above[:found][::-1]
+    if any(_may_fail(expr) for item in nodes for expr in _expressions(item)):
+        return None
+    lowest = nodes[0]
+    assert isinstance(lowest, FilterOrdered)
+    return lowest.input, nodes
+
+
+def _expressions(node: Plan) -> tuple[BoundExpr, ...]:
+    if isinstance(node, Filter):
+        return (node.predicate,)
+    return tuple(c.expr for c in node.columns) if isinstance(node, Project) else ()
+
+
+def _may_fail(expr: BoundExpr) -> bool:
+    for part in topological(expr):
+        if isinstance(part, BoundCall) and part.function in _MAY_FAIL:
+            return True
+        if isinstance(part, BoundCast):
+            widens = common_type(part.arg.type, part.type) == part.type
+            if part.on_error == "error" and not widens:
+                return True
+    return False
+
+
+@dataclass(slots=True)
+class _Stream:
+    """The stream while it is put together: what Spark computes, what this process does."""
+
+    frame: Frame
+    context: Context
+    names: dict[str, str]
+    """The current node's columns, by name: where they stand in the stream."""
+    steps: list[Step] = field(default_factory=list)
+    used: dict[str, Field] = field(default_factory=dict)
+
+    def add(self, expr: BoundExpr, schema: Struct) -> str:
+        """One more column of the stream."""
+        name = self.context.hidden()
+        over = Expressions(self.context.api, schema, self._resolve)
+        df = self.frame.df.withColumn(name, over.column(expr))
+        extended = Struct((*self.frame.schema.fields, Field(name, expr.type)))
+        self.frame = Frame(df, extended, self.frame.natural, self.frame.keys)
+        return name
+
+    def use(self, column: str) -> str:
+        """Note that the stream has to bring this column."""
+        self.used[column] = self.frame.schema.field(column)
+        return column
+
+    def _resolve(self, name: str) -> Column:
+        return self.context.column(self.names[name])
+
+
+def build(frame: Frame, nodes: list[Plan], context: Context) -> tuple[DataFrame, Tail]:
+    """The DataFrame to stream in order, and what to do with its batches."""
+    stream = _Stream(frame, context, {name: name for name in frame.schema.names})
+    for node in nodes:
+        _add(node, stream)
+    last = nodes[-1].schema
+    output = tuple(stream.use(stream.names[name]) for name in last.names)
+    keys = stream.frame.keys
+    columns = context.columns((*stream.used, *keys))
+    narrowed = Struct(tuple(stream.used.values()))
+    final = Frame(stream.frame.df.select(*columns), narrowed, stream.frame.natural, keys)
+    return final.in_order(context), Tail(tuple(stream.steps), output, to_arrow_schema(last))
+
+
+def _add(node: Plan, stream: _Stream) -> None:
+    if isinstance(node, FilterOrdered):
+        columns = tuple(stream.use(stream.names[name]) for name in node.row_filter.columns)
+        schema = to_arrow_schema(node.schema.select(node.row_filter.columns))
+        stream.steps.append(Keep(node.row_filter, columns, schema))
+    elif isinstance(node, Filter):
+        stream.steps.append(Mask(stream.use(stream.add(node.predicate, node.schema))))
+    elif isinstance(node, Head):
+        stream.steps.append(First(node.n))
+    else:
+        assert isinstance(node, Project)
+        schema = node.input.schema
+        stream.names = {c.name: stream.add(c.expr, schema) for c in node.columns}
+
+
+def run(batches: Iterator[pa.RecordBatch], tail: Tail) -> Iterator[pa.RecordBatch]:
+    """The result's batches; `finish` is called when the stream was read to its end."""
+    runs = [step.row_filter.open() if isinstance(step, Keep) else None for step in tail.steps]
+    left = [step.n if isinstance(step, First) else 0 for step in tail.steps]
+    is_full = any(isinstance(step, First) and step.n == 0 for step in tail.steps)
+    while not is_full:
+        batch = next(batches, None)
+        if batch is None:
+            for row_filter in runs:
+                if row_filter is not None:
+                    row_filter.finish()
+            return
+        for at, step in enumerate(tail.steps):
+            if isinstance(step, Keep):
+                seen = conform(batch.select(list(step.columns)), step.schema)
+                batch = batch.filter(runs[at].apply(seen))  # type: ignore[union-attr]
+            elif isinstance(step, Mask):
+                batch = batch.filter(batch.column(step.column))
+            else:
+                batch = batch.slice(0, left[at])
+                left[at] -= batch.num_rows
+                is_full = is_full or left[at] == 0
+        if batch.num_rows:
+            yield conform(batch.select(list(tail.output)), tail.schema)

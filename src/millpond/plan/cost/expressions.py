@@ -1,0 +1,65 @@
+"""What evaluating an expression costs a row, in microseconds of one core.
+
+A vectorised step costs 0.1, a step that is Python or parses text row by row 1.0. Paths and
+literals cost nothing of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from millpond.plan.bound import (
+    BoundCall,
+    BoundCast,
+    BoundExpr,
+    BoundParseJson,
+    BoundQuantifier,
+)
+from millpond.plan.cost.selectivity import LIST_LENGTH
+from millpond.plan.tree import topological
+from millpond.plan.types import STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VECTORISED: Final = 0.1
+PER_ROW: Final = 1.0
+TEXT: Final = 0.2
+_TEXT_FUNCTIONS: Final = frozenset(
+    {"like", "contains", "starts_with", "ends_with", "lower", "upper", "trim", "replace"}
+    | {"concat", "substring"}
+)
+
+
+def expression_cost(expr: BoundExpr) -> float:
+    """Microseconds a row.
+
+    >>> from millpond.plan.bind import bind
+    >>> from millpond.plan.expr import col
+    >>> from millpond.plan.types import LONG, STRING, Struct
+    >>> schema = Struct.of(a=LONG, s=STRING)
+    >>> [expression_cost(bind(e, schema)) for e in (col("a") > 3, col("s").like("%x"))]
+    [0.1, 0.2]
+    """
+    cost: dict[int, float] = {}
+    for node in topological(expr):
+        below = sum(cost[id(child)] for child in node.children)
+        if isinstance(node, BoundQuantifier):
+            below += cost[id(node.predicate)] * (LIST_LENGTH - 1)
+        cost[id(node)] = below + _own(node)
+    return round(cost[id(expr)], 6)
+
+
+def expressions_cost(exprs: Iterable[BoundExpr]) -> float:
+    """The cost of several expressions a row."""
+    return sum(expression_cost(expr) for expr in exprs)
+
+
+def _own(node: BoundExpr) -> float:
+    if isinstance(node, BoundParseJson):
+        return PER_ROW
+    if isinstance(node, BoundCast):
+        return TEXT if STRING in (node.type, node.arg.type) else VECTORISED
+    if isinstance(node, BoundCall):
+        return TEXT if node.function in _TEXT_FUNCTIONS else VECTORISED
+    return VECTORISED if isinstance(node, BoundQuantifier) else 0.0
