@@ -11,10 +11,11 @@ from bench.digest import Digest
 from bench.engine import contenders
 from bench.engine.cases import CASES
 from bench.engine.generate import events
-from bench.measure import Job, measure
+from bench.measure import Job, compare, measure
 from bench.processes import cpu_seconds, peak_megabytes, tree
 from bench.result import Goal, Report, Result
 from bench.table import as_markdown, as_text
+from bench.worker import median_interval
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +91,26 @@ def test_measured_figures_are_there(path: str) -> None:
     assert found.peak_mb > 10
 
 
+def test_jobs_in_turns_have_a_ratio_and_its_range(path: str) -> None:
+    pytest.importorskip("duckdb")
+    arguments = {"case": "group", "path": path}
+    job = Job("bench.engine.contenders:duckdb", arguments)
+    found = compare(job, job, rounds=2)
+
+    assert found.error is None
+    assert found.ratio is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 < found.low <= found.ratio <= found.high
+    assert min(*found.cpu, *found.wall) > 0
+
+
+def test_a_median_interval_leaves_out_the_ends() -> None:
+    assert median_interval([1, 2]) == (1, 2)
+    assert median_interval(range(1, 13)) == (3, 10)
+    assert median_interval(range(1, 101)) == (41, 60)
+
+
 def test_a_tree_counts_its_children() -> None:
     import subprocess
     import sys
@@ -112,14 +133,21 @@ def test_a_table_shows_ratios_failures_and_missed_targets() -> None:
         Result("sort", "duckdb", cpu=2.0, wall=1.0, peak_mb=50, rows=7),
         Result("group", "arrow", peer="duckdb", error="ValueError: odd"),
     )
-    goals = (Goal("arrow on sort", 1.5, 1.3), Goal("arrow on group", None, 1.3))
+    goals = (
+        Goal("arrow on sort", 1.5, 1.3),
+        Goal("arrow on group", None, 1.3),
+        Goal("spark on sort", 1.1, 1.05, range=(0.9, 1.2)),
+        Goal("spark on group", 1.0, 1.05, range=(0.9, 1.0)),
+    )
     report = Report("engine", results, goals)
 
     for text in (as_text(report), as_markdown(report)):
         assert "1.50" in text
         assert "failed: group, arrow: ValueError: odd" in text
-        assert "targets: 0 of 2 met" in text
+        assert "targets: 1 of 4 met" in text
         assert "missed: arrow on sort: 1.50×, at most 1.3×" in text
+        assert "missed: arrow on group: no figure, at most 1.3×" in text
+        assert "missed: spark on sort: 1.10×, at most 1.05× (within the noise)" in text
     assert report.has_errors
 
 

@@ -171,10 +171,10 @@ def test_what_types_are() -> None:
     assert [x for x in (t.LONG, t.FLOAT, t.DOUBLE) if t.is_fractional(x)] == [t.FLOAT, t.DOUBLE]
     assert t.is_numeric(t.Decimal(5, 2))
     assert not t.is_numeric(t.BOOLEAN)
-    orderable = (t.STRING, t.BINARY, t.BOOLEAN, t.Decimal(3, 1), t.TIMESTAMP)
-    assert all(map(t.is_orderable, orderable))
+    ordered = (t.STRING, t.BINARY, t.BOOLEAN, t.Decimal(3, 1), t.TIMESTAMP)
+    assert all(t.is_orderable(x) for x in ordered)
     unordered = (t.NULL, t.VARIANT, t.List(t.LONG), t.Struct(), t.Map(t.STRING, t.LONG))
-    assert not any(map(t.is_orderable, unordered))
+    assert not any(t.is_orderable(x) for x in unordered)
 
 
 def test_only_whole_numbers_and_decimals_are_exact() -> None:

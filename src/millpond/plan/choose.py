@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from millpond.base.errors import UnsupportedExpressionError, UnsupportedNodeError
 from millpond.base.settings import Settings
 from millpond.plan.cost import Estimate, estimate_nodes
+from millpond.plan.cost.numbers import show_bytes, show_rows
 from millpond.plan.executor import check_supported, resolve_stored
 from millpond.plan.run import engine_named
 from millpond.plan.sources import ListFiles, Scan, Stored
@@ -102,16 +103,16 @@ def _weigh(plan: Plan, settings: Settings) -> tuple[str, str]:
     if rows is None:
         return _weigh_unknown(order, estimates, warm=warm)
     if importlib.util.find_spec("pyspark") is None:
-        return "arrow", f"{rows:,.0f} rows estimated, and Spark is not installed"
+        return "arrow", f"{show_rows(rows)} estimated, and Spark is not installed"
     memory = _memory() * MEMORY_SHARE
     for node, item in zip(order, estimates, strict=True):
         if item.held_bytes is not None and item.held_bytes > memory:
             return "spark", (
-                f"{node.kind} would hold {_size(item.held_bytes)}, "
-                f"more than the {_size(memory)} allowed here"
+                f"{node.kind} would hold {show_bytes(item.held_bytes)}, "
+                f"more than the {show_bytes(memory)} allowed here"
             )
     if rows < ARROW_ROWS:
-        return "arrow", f"{rows:,.0f} rows estimated, below {ARROW_ROWS:,}"
+        return "arrow", f"{show_rows(rows)} estimated, below {ARROW_ROWS:,}"
     cost = sum(item.cost or 0.0 for item in estimates)
     start = WARM_START if warm else COLD_START
     theirs = start + cost * SPARK_ROW_FACTOR / _cores(settings)
@@ -174,11 +175,3 @@ def _memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return 8.0 * 2**30
-
-
-def _size(amount: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if amount < 1024:
-            return f"{amount:,.0f} {unit}"
-        amount /= 1024
-    return f"{amount:,.1f} GiB"

@@ -104,12 +104,16 @@ class Executor(Protocol):
 def resolve_stored(plan: Plan, scope: Scope | None) -> Plan:
     """The plan with every stored path exchanged for what the scope says it is, to the bottom."""
     done: dict[Stored, Plan] = {}
+    within: dict[str, None] = {}
     open_: list[tuple[Stored | None, Plan, Iterator[Stored]]] = [(None, plan, _stored(plan))]
     while True:
         name, body, todo = open_[-1]
         missing = next((node for node in todo if node not in done), None)
         if missing is not None:
-            _check_cycle([*(node for node, _, _ in open_ if node is not None), missing])
+            if missing.path in within:
+                shown = " -> ".join((*within, missing.path))
+                raise PlanError(f"a stored path is defined by itself: {shown}")
+            within[missing.path] = None
             found = _answer(missing, scope)
             open_.append((missing, found, _stored(found)))
             continue
@@ -118,16 +122,11 @@ def resolve_stored(plan: Plan, scope: Scope | None) -> Plan:
         if name is None:
             return resolved
         done[name] = resolved
+        del within[name.path]
 
 
 def _stored(plan: Plan) -> Iterator[Stored]:
     return (node for node in topological(plan) if isinstance(node, Stored))
-
-
-def _check_cycle(path: list[Stored]) -> None:
-    if path[-1].path in [node.path for node in path[:-1]]:
-        shown = " -> ".join(node.path for node in path)
-        raise PlanError(f"a stored path is defined by itself: {shown}")
 
 
 def _answer(node: Stored, scope: Scope | None) -> Plan:

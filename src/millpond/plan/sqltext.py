@@ -28,7 +28,7 @@ def check_sql(text: str) -> None:
         raise SqlError("this SQL is nested too deeply to be read") from error
     if len(parsed) != 1:
         raise SqlError(f"one query is wanted, this text has {len(parsed)}")
-    if not isinstance(parsed[0], exp.Query):
+    if not isinstance(parsed[0], exp.Query | exp.Values):
         raise SqlError(
             f"a query is wanted, this is {parsed[0].key.upper()}",
             hint="a plan only reads: SELECT …, WITH … SELECT …, VALUES …",

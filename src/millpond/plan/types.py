@@ -250,23 +250,25 @@ Schema: TypeAlias = Struct
 
 INTEGRAL: Final = (BYTE, SHORT, INTEGER, LONG)
 FRACTIONAL: Final = (FLOAT, DOUBLE)
+_WHOLE: Final = frozenset(type_.name for type_ in INTEGRAL)
+_REAL: Final = frozenset(type_.name for type_ in FRACTIONAL)
 DIGITS: Final[Mapping[Primitive, int]] = {BYTE: 3, SHORT: 5, INTEGER: 10, LONG: 20}
 """How many decimal digits an integer type needs when it meets a decimal."""
 
 
 def is_integral(type_: DataType) -> bool:
     """Whether values are whole numbers of fixed width."""
-    return type_ in INTEGRAL
+    return isinstance(type_, Primitive) and type_.name in _WHOLE
 
 
 def is_fractional(type_: DataType) -> bool:
     """Whether values are IEEE floating point numbers."""
-    return type_ in FRACTIONAL
+    return isinstance(type_, Primitive) and type_.name in _REAL
 
 
 def is_numeric(type_: DataType) -> bool:
     """Whether values are numbers of any kind."""
-    return isinstance(type_, Decimal) or type_ in INTEGRAL or type_ in FRACTIONAL
+    return isinstance(type_, Decimal) or is_integral(type_) or is_fractional(type_)
 
 
 def is_orderable(type_: DataType) -> bool:

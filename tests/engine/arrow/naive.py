@@ -93,6 +93,8 @@ def fit(value: Any, type_: DataType) -> Any:
             raise BadValueError
     if type_ in (TIMESTAMP, TIMESTAMP_NTZ) and not -(1 << 63) <= value < 1 << 63:
         raise BadValueError
+    if isinstance(value, decimal.Decimal) and value == 0:
+        return value.copy_abs()  # Python knows a negative zero, decimals do not
     return single(value) if type_ == FLOAT else value
 
 
@@ -370,7 +372,7 @@ def to_decimal(value: decimal.Decimal, target: Decimal) -> decimal.Decimal:
     fitted = value.quantize(decimal.Decimal(1).scaleb(-target.scale), context=WIDE)
     if len(fitted.as_tuple().digits) > target.precision:
         raise BadValueError
-    return fitted
+    return fitted.copy_abs() if fitted == 0 else fitted
 
 
 def to_text(value: Any, source: DataType) -> str:

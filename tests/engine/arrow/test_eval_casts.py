@@ -300,8 +300,3 @@ def test_lists_are_cast_element_by_element() -> None:
         value_of(col("a").cast(List(LONG)), **given)
     nested: dict[str, Any] = {"a": (List(List(LONG)), [[[1], None, []], None])}
     assert value_of(col("a").cast(List(List(STRING))), **nested) == [[["1"], None, []], None]
-
-
-def test_a_bad_value_under_a_null_list_is_not_seen() -> None:
-    given: dict[str, Any] = {"a": (List(STRING), [["1"], None])}
-    assert value_of(col("a").cast(List(LONG)), **given) == [[1], None]

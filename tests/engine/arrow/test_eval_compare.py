@@ -139,7 +139,10 @@ def test_membership_of_nan_strings_and_decimals() -> None:
 
 def test_null_tests_see_every_type() -> None:
     struct = Struct.of(x=LONG)
-    for type_, value in [(LONG, 1), (STRING, "a"), (List(LONG), []), (struct, {"x": None})]:
+    cases: list[tuple[DataType, Any]] = [
+        *((LONG, 1), (STRING, "a"), (List(LONG), []), (struct, {"x": None})),
+    ]
+    for type_, value in cases:
         assert value_of(col("a").is_null(), a=(type_, [value, None])) == [False, True]
         assert value_of(col("a").is_not_null(), a=(type_, [value, None])) == [True, False]
     assert value_of(col("a").is_nan(), a=(DOUBLE, [NAN, 1.0, None])) == [True, False, False]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.engine.arrow.columns import value_of
 
 from millpond.base.errors import EvaluationError
+from millpond.engine.arrow.eval import evaluate
+from millpond.plan.bind import bind
 from millpond.plan.expr import Expr, col, element, lit, path
 from millpond.plan.types import BOOLEAN, DOUBLE, LONG, STRING, List, Struct
 
@@ -114,9 +117,25 @@ def test_a_list_is_looked_at_up_to_the_element_that_decides() -> None:
         value_of(col("l").any(lit(10).div(element()) > 3), **given)
 
 
-def test_a_failing_element_under_a_null_list_is_not_seen() -> None:
-    given: dict[str, Any] = {"l": (List(STRING), [["1"], None, ["2", None]])}
-    assert value_of(col("l").any(element().cast(LONG) > 1), **given) == [False, None, True]
+@pytest.mark.parametrize(
+    ("expr", "wanted"),
+    [
+        (col("l").any(element().cast(LONG) > 1), [False, None, True]),
+        (col("l").all(element().cast(LONG) > 1), [False, None, None]),
+        (col("l").cast(List(LONG)), [[1], None, [2, None]]),
+        (col("l").len(), [1, None, 2]),
+    ],
+    ids=str,
+)
+def test_what_lies_under_a_null_list_is_not_seen(expr: Expr, wanted: list[Any]) -> None:
+    """The null list has two elements that no number can be made of."""
+    values = pa.array(["1", "bad", "worse", "2", None])
+    mask = pa.array([False, True, False])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 3, 5], pa.int32()), values, mask=mask)
+    bound = bind(expr, Struct.of(l=List(STRING)))
+    for array in (lists, pa.concat_arrays([lists, lists]).slice(3)):
+        found = evaluate(bound, pa.RecordBatch.from_arrays([array], ["l"]))
+        assert found.to_pylist() == wanted
 
 
 def test_null_elements_and_errors_element_by_element() -> None:

@@ -156,7 +156,9 @@ def test_an_error_names_the_value_and_the_expression(expr: Expr, message: str) -
 
 
 def test_a_long_expression_is_cut_in_its_error() -> None:
-    expr = functools.reduce(lambda left, _: left + 1, range(500), col("a"))
+    expr: Expr = col("a")
+    for _ in range(500):
+        expr = expr + 1
     with pytest.raises(EvaluationError) as caught:
         value_of(expr, a=(LONG, [(1 << 63) - 300]))
     assert len(caught.value.message) < 500

@@ -68,6 +68,16 @@ class Sources:
         rows = [{"a": n % 5 if n % 6 else None, "b": n % 3, "c": -n} for n in range(20)]
         return values(rows, Struct.of(a=LONG, b=LONG, c=LONG))
 
+    def named_files(self) -> Plan:
+        """The rows of the same files, which the rows of a table name."""
+        scan = self.scan()
+        assert isinstance(scan, Scan)
+        rows = [
+            {"path": f.path, "part": f.constants[0], "gone": [n]} for n, f in enumerate(scan.files)
+        ]
+        listing = values(rows, Struct.of(path=STRING, part=STRING, gone=List(LONG)))
+        return listing.dynamic_scan(scan.columns, constants=["part"], deleted="gone")
+
     def scan(self, *, with_stats: bool = False) -> Plan:
         """The orders in two Parquet files of two row groups each, each with a constant."""
         files = []

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.operator import Steps
     from millpond.plan.rows import Aggregate
 
-_MERGE_ROWS = 262_144
+_GATHER_ROWS = 1 << 20
+_MERGE_ROWS = 1 << 20
 _EXACT = pa.decimal128(38, 0)
 
 
@@ -114,28 +115,45 @@ class Partials:
     def __init__(self, key_count: int, how: tuple[How, ...]) -> None:
         self.key_count = key_count
         self.how = how
-        self.rows = 0
+        self._single: list[list[pa.Array]] = []
+        self._single_rows = 0
         self._parts: list[list[pa.Array]] = []
+        self._part_rows = 0
         self._merge_at = _MERGE_ROWS
 
+    @property
+    def rows(self) -> int:
+        """How many rows are held, of either kind."""
+        return self._single_rows + self._part_rows
+
     def add(self, columns: list[pa.Array]) -> None:
-        """Rows as states of their own."""
-        self.append(combine(columns, self.key_count, self.how))
+        """Rows as states of their own. Many are summed up at once: that is cheaper by far."""
+        self._single.append(columns)
+        self._single_rows += len(columns[0])
+        if self._single_rows >= _GATHER_ROWS:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
+        if self._single:
+            columns = [pa.chunked_array(parts) for parts in zip(*self._single, strict=True)]
+            self._single, self._single_rows = [], 0
+            self.append(combine(columns, self.key_count, self.how))
 
     def append(self, columns: list[pa.Array]) -> None:
         """Partial results."""
         self._parts.append(columns)
-        self.rows += len(columns[0])
-        if self.rows > self._merge_at:
+        self._part_rows += len(columns[0])
+        if self._part_rows > self._merge_at:
             self.merge()
-            self._merge_at = max(_MERGE_ROWS, 2 * self.rows)
+            self._merge_at = max(_MERGE_ROWS, 2 * self._part_rows)
 
     def merge(self) -> None:
         """Make one row a group of all there is."""
+        self._sum_up()
         if len(self._parts) > 1:
             columns = [_joined(list(parts)) for parts in zip(*self._parts, strict=True)]
             self._parts = [combine(columns, self.key_count, self.how)]
-            self.rows = len(self._parts[0][0])
+            self._part_rows = len(self._parts[0][0])
 
     def merged(self) -> list[pa.Array] | None:
         """One row a group; None if there was no row at all."""
@@ -143,13 +161,13 @@ class Partials:
         return self._parts[0] if self._parts else None
 
 
-def _joined(parts: list[pa.Array]) -> pa.Array:
+def _joined(parts: list[pa.Array]) -> pa.ChunkedArray:
     if any(part.type == _EXACT for part in parts) and parts[0].type in (pa.int64(), _EXACT):
         parts = [part.cast(_EXACT) for part in parts]
-    return pa.concat_arrays(parts)
+    return pa.chunked_array(parts)
 
 
-def combine(columns: list[pa.Array], key_count: int, how: tuple[How, ...]) -> list[pa.Array]:
+def combine(columns: list[pa.ChunkedArray], key_count: int, how: tuple[How, ...]) -> list[pa.Array]:
     """One row for each different key: the states of its rows put together."""
     names = [str(i) for i in range(len(columns))]
     given = list(columns)
@@ -171,7 +189,7 @@ def combine(columns: list[pa.Array], key_count: int, how: tuple[How, ...]) -> li
     result = [_one_chunk(column) for column in grouped.columns]
     for i, kind in enumerate(how, start=key_count):
         if kind in ("first", "last"):
-            result[i] = columns[i].take(result[i])
+            result[i] = _one_chunk(columns[i].take(result[i]))
     return result
 
 
@@ -195,7 +213,8 @@ def _add_counts(partials: Partials, gathered: Partials, column: int, key_count: 
     if found is None or template is None:
         return
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(found[0]))
-    counted = combine([*found[:key_count], ones], key_count, ("sum",))
+    single = [pa.chunked_array([column]) for column in (*found[:key_count], ones)]
+    counted = combine(single, key_count, ("sum",))
     rows = len(counted[-1])
     part = [*counted[:-1], *(pa.nulls(rows, c.type) for c in template[key_count:])]
     part[column] = counted[-1]

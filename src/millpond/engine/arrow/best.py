@@ -17,6 +17,9 @@ from millpond.engine.arrow.source.spec import concat, take
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 _FEWEST_GATHERED = 4_096
 
 
@@ -41,28 +44,33 @@ class Best:
         """The first key of the last of the best; None before there are enough."""
         return self._bound
 
-    def candidates(self, code: pa.Array) -> pa.Array | None:
+    def candidates(self, code: pa.Array) -> NDArray[np.int64] | None:
         """Which rows may be among the best, by their first key; None stands for all."""
-        if self._bound is None:
+        mask = None if self._bound is None else self._mask(code, self._bound)
+        if mask is None:
             return None
+        kept: NDArray[np.int64] = pc.indices_nonzero(mask).to_numpy().view("int64")
+        return None if len(kept) == len(code) else kept
+
+    def _mask(self, code: pa.Array, bound: pa.Scalar) -> pa.Array | None:
         order = self.orders[0]
-        if not self._bound.is_valid:
+        if not bound.is_valid:
             return code.is_null() if order.nulls_first else None
         # With one key, an equal row that comes later has lost already.
         names = ("greater", "greater_equal") if order.descending else ("less", "less_equal")
-        mask = pc.call_function(names[len(self.orders) > 1], [code, self._bound])
+        mask = pc.call_function(names[len(self.orders) > 1], [code, bound])
         return mask.fill_null(order.nulls_first)
 
     def add(self, codes: list[pa.Array], rows: pa.RecordBatch) -> None:
         """More rows with their keys."""
-        mask = self.candidates(codes[0])
-        if mask is not None:
-            kept = pc.indices_nonzero(mask)
-            if not len(kept):
-                return
-            if len(kept) < rows.num_rows:
-                codes = [code.take(kept) for code in codes]
-                rows = take(rows, kept.to_numpy().view("int64"))
+        kept = self.candidates(codes[0])
+        if kept is None:
+            self.gather(codes, rows)
+        elif len(kept):
+            self.gather([code.take(pa.array(kept)) for code in codes], take(rows, kept))
+
+    def gather(self, codes: list[pa.Array], rows: pa.RecordBatch) -> None:
+        """Rows that are all candidates."""
         self._codes.append(codes)
         self._rows.append(rows)
         self._held += rows.num_rows

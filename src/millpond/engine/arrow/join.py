@@ -104,10 +104,10 @@ class JoinRows(Operator):
         total = int(ends[-1])
         for start in range(0, total, self.context.batch_rows):
             out = np.arange(start, min(start + self.context.batch_rows, total))
-            rows = np.searchsorted(ends, out, side="right")
-            nth = out - (ends[rows] - given[rows])
+            rows = _rows_of(out, given, ends)
             found = counts[rows] > 0
             partner = np.full(len(out), -1, np.int64)
+            nth = out - (ends[rows] - given[rows])
             partner[found] = keys.rows[keys.starts[numbers[rows[found]]] + nth[found]]
             if how == "full":
                 matched[partner[found]] = True
@@ -134,3 +134,14 @@ class JoinRows(Operator):
     def describe(self) -> str:
         """The kind and the keys, and which side is held."""
         return f"Join {self.join.label()}: right side in memory, left side streaming"
+
+
+def _rows_of(
+    out: NDArray[np.int64], given: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The left rows that a stretch of the result comes from; each gives so many result rows."""
+    first, last = np.searchsorted(ends, (out[0], out[-1]), side="right")
+    counts = given[first : last + 1].copy()
+    counts[-1] -= ends[last] - 1 - out[-1]
+    counts[0] -= out[0] - (ends[first] - given[first])
+    return first + np.repeat(np.arange(len(counts)), counts)

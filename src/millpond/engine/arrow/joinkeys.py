@@ -10,63 +10,85 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_SPARSE = 8
+"""A table of numbers by value may be so many times larger than there are values."""
+
+
+class Numbering:
+    """The different values of one key column of the right side, numbered from 0."""
+
+    def __init__(self, column: pa.Array, *, nulls_equal: bool) -> None:
+        different = column.unique()
+        self.values = different if nulls_equal else different.drop_null()
+        self._first = 0
+        self._table = self._numbers_by_value()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _numbers_by_value(self) -> NDArray[np.int32] | None:
+        """Whole numbers that lie close together are looked up in a table, without hashing."""
+        if not at.is_integer(self.values.type) or self.values.null_count or not len(self.values):
+            return None
+        values = self.values.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low > _SPARSE * len(values) + 65_536:
+            return None
+        self._first = low
+        table = np.full(high - low + 1, -1, np.int32)
+        table[values.astype(np.int64) - low] = np.arange(len(values), dtype=np.int32)
+        return table
+
+    def number(self, column: pa.Array) -> NDArray[np.int64]:
+        """The number of each value; -1 for one that the right side does not have."""
+        if self._table is None:
+            found = pc.index_in(column, value_set=self.values).fill_null(-1)
+            numbers: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+            return numbers
+        values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        outside = (values < self._first) | (values >= self._first + len(self._table))
+        if column.null_count:
+            outside |= column.is_null().to_numpy(zero_copy_only=False)
+        places = np.where(outside, self._first, values) - self._first
+        numbers = self._table[places].astype(np.int64)
+        numbers[outside] = -1
+        return numbers
 
 
 class JoinKeys:
     """The numbered keys of the right side, and its rows by number."""
 
     def __init__(self, right: list[pa.Array], *, nulls_equal: bool) -> None:
-        self._values: list[pa.Array] = []
+        self._columns = [Numbering(column, nulls_equal=nulls_equal) for column in right]
         self._pairs: list[NDArray[np.int64]] = []
-        numbers = self._begin(right, nulls_equal=nulls_equal)
+        numbers = self._columns[0].number(right[0])
+        for column, numbering in zip(right[1:], self._columns[1:], strict=True):
+            pairs = _pair(numbers, numbering.number(column), len(numbering))
+            self._pairs.append(np.unique(pairs[pairs >= 0]))
+            numbers = _look_up(pairs, self._pairs[-1])
         rows = np.argsort(numbers, kind="stable")
-        rows = rows[np.searchsorted(numbers[rows], 0) :]  # those without a number have no partner
-        self.rows = rows
+        # Those without a number come first; they have no partner.
+        self.rows = rows[np.searchsorted(numbers[rows], 0) :]
         count = int(numbers.max()) + 1 if len(numbers) else 0
-        self.starts = np.searchsorted(numbers[rows], np.arange(count + 1))
-
-    def _begin(self, right: list[pa.Array], *, nulls_equal: bool) -> NDArray[np.int64]:
-        found: NDArray[np.int64] | None = None
-        for column in right:
-            different = column.unique()
-            if not nulls_equal:
-                different = different.drop_null()
-            self._values.append(different)
-            numbers = self._number(column, different)
-            if found is None:
-                found = numbers
-            else:
-                pairs = _pair(found, numbers, len(different))
-                self._pairs.append(np.unique(pairs[pairs >= 0]))
-                found = _look_up(pairs, self._pairs[-1])
-        assert found is not None
-        return found
+        self.starts = np.searchsorted(numbers[self.rows], np.arange(count + 1))
 
     def look_up(self, left: list[pa.Array]) -> NDArray[np.int64]:
         """The numbers of the left side's keys."""
-        found = self._number(left[0], self._values[0])
-        for column, values, pairs in zip(left[1:], self._values[1:], self._pairs, strict=True):
-            numbers = self._number(column, values)
-            found = _look_up(_pair(found, numbers, len(values)), pairs)
+        found = self._columns[0].number(left[0])
+        for column, numbering, pairs in zip(left[1:], self._columns[1:], self._pairs, strict=True):
+            found = _look_up(_pair(found, numbering.number(column), len(numbering)), pairs)
         return found
-
-    @staticmethod
-    def _number(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
-        found = pc.index_in(column, value_set=values).fill_null(-1)
-        numbers: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
-        return numbers
 
     def partners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many right rows each key has."""
-        if len(self.starts) == 1:
-            return np.zeros(len(numbers), np.int64)
-        known = np.maximum(numbers, 0)
-        counts: NDArray[np.int64] = self.starts[known + 1] - self.starts[known]
-        counts[numbers < 0] = 0
-        return counts
+        counts = np.append(np.diff(self.starts), 0)
+        found: NDArray[np.int64] = counts[numbers]  # -1 finds the zero at the end
+        return found
 
 
 def _pair(first: NDArray[np.int64], second: NDArray[np.int64], width: int) -> NDArray[np.int64]:

@@ -115,10 +115,23 @@ class TopOfParquet(Operator):
                 rows = spec.survivors(group, initial_rows(entry, source, g), context)
                 context.note(spec.scan_node, group.rows)
                 if rows is None or len(rows):
-                    best.add(self._codes(group, rows), _places(number, g, group.rows, rows))
-                    context.counters.peak(best.held)
+                    self._gather(best, (number, group), rows)
         finally:
             source.close()
+
+    def _gather(
+        self, best: Best, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
+    ) -> None:
+        number, group = place
+        codes = self._codes(group, rows)
+        kept = best.candidates(codes[0])
+        if kept is not None:
+            codes = [code.take(pa.array(kept)) for code in codes]
+            rows = kept if rows is None else rows[kept]
+        rows = np.arange(group.rows) if rows is None else rows
+        if len(rows):
+            best.gather(codes, _places(number, group.number, rows))
+            self.context.counters.peak(best.held)
 
     def _codes(self, group: RowGroup, rows: NDArray[np.int64] | None) -> list[pa.Array]:
         batch = group.columns(self._need, rows)
@@ -165,8 +178,7 @@ class TopOfParquet(Operator):
         return f"{keys} of Parquet [{len(self.entries)} files]: keys from ({need}); then {text}"
 
 
-def _places(file: int, group: int, count: int, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
-    rows = np.arange(count) if rows is None else rows
+def _places(file: int, group: int, rows: NDArray[np.int64]) -> pa.RecordBatch:
     numbers = [np.full(len(rows), file), np.full(len(rows), group), rows]
     return pa.record_batch([pa.array(n, pa.int64()) for n in numbers], ["file", "group", "row"])
 

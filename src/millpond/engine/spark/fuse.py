@@ -1,7 +1,7 @@
 """Chains made shorter before they become DataFrames, since Spark walks its plans recursively.
 
-Filters are gathered by `frame.py`. Here a head over a head becomes one, and a projection over a
-projection becomes one where the lower only chooses or renames columns. The rest is the optimizer's.
+Filters are gathered by `frame.py`. Here heads go below projections, a head over a head becomes one,
+and so does a projection over one that only chooses or renames columns. The rest is the optimizer's.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def fuse(plan: Plan) -> Plan:
 
 
 def _fuse_one(node: Plan) -> Plan:
-    if isinstance(node, Head) and isinstance(node.input, Head):
-        return Head(node.input.input, min(node.n, node.input.n))
+    if isinstance(node, Head):
+        return _fuse_head(node)
     if isinstance(node, Project) and isinstance(node.input, Project):
         lower = {column.name: column.expr for column in node.input.columns}
         if all(isinstance(expr, BoundPath) for expr in lower.values()):
@@ -35,6 +35,16 @@ def _fuse_one(node: Plan) -> Plan:
             )
             return Project(node.input.input, columns)
     return node
+
+
+def _fuse_head(node: Head) -> Plan:
+    below = node.input
+    if isinstance(below, Project):
+        inner = below.input
+        if isinstance(inner, Head):
+            return Project(Head(inner.input, min(node.n, inner.n)), below.columns)
+        return Project(Head(inner, node.n), below.columns)
+    return Head(below.input, min(node.n, below.n)) if isinstance(below, Head) else node
 
 
 def _substitute(expr: BoundExpr, lower: dict[str, BoundExpr]) -> BoundExpr:

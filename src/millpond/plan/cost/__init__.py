@@ -1,8 +1,8 @@
 """What a plan would cost: rows, bytes and time, by simple heuristics and whatever is known.
 
 Where to look: `selectivity.py` (how many rows a predicate keeps), `expressions.py` (what a row
-costs), `sizes.py` (how many rows a node gives), `estimate.py` (all of it, node by node). A number
-that nothing is known about is None, and explain shows it as unknown.
+costs), `sizes.py` (how many rows a node gives), `estimate.py` (all of it, node by node),
+`numbers.py` (as text). What nothing is known about is None, and explain shows it as unknown.
 """
 
 from __future__ import annotations

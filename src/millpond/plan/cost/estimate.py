@@ -104,8 +104,7 @@ def _asked(order: list[Plan], rows: dict[int, float | None]) -> dict[int, float]
 
 def _estimate(node: Plan, inputs: list[Estimate], rows: float | None, asked: float) -> Estimate:
     per_row = _cpu_per_row(node)
-    below = _total([item.rows for item in inputs]) if inputs else rows
-    seen = None if below is None else below * asked
+    seen = _total([_given(item) for item in inputs]) if inputs else rows
     read = _reading(node, rows, asked) if isinstance(node, Scan) else (0.0, 0, 0)
     cost = None if seen is None else seen * per_row
     if isinstance(node, Scan):
@@ -123,6 +122,10 @@ def _estimate(node: Plan, inputs: list[Estimate], rows: float | None, asked: flo
         total_cost=_total([cost, *(item.total_cost for item in inputs)]),
         asked=asked,
     )
+
+
+def _given(item: Estimate) -> float | None:
+    return None if item.rows is None else item.rows * item.asked
 
 
 def _reading(node: Scan, rows: float | None, asked: float) -> tuple[float | None, int, int | None]:

@@ -55,7 +55,7 @@ class Decoding:
         """One line."""
         count = f"{len(self.columns)}" + ("" if self.of is None else f" of {self.of}")
         names = ", ".join(self.columns[:_SHOWN]) + (", …" if len(self.columns) > _SHOWN else "")
-        plural = "" if len(self.columns) == 1 else "s"
+        plural = "" if (self.of or len(self.columns)) == 1 else "s"
         text = f"#{self.node} {self.source}: {count} leaf column{plural}"
         text += f": {names}" if names else ""
         return text + (f"; skips row groups by {self.prunes_by}" if self.prunes_by else "")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from millpond.base.errors import PlanError
 from millpond.plan.choose import choose
 from millpond.plan.cost import Estimate, estimate_nodes
+from millpond.plan.cost.numbers import show_bytes, show_cost, show_rows
 from millpond.plan.executor import resolve_stored
 from millpond.plan.explain.decode import decodings
 from millpond.plan.explain.layout import layout
 from millpond.plan.explain.notes import order_notes
-from millpond.plan.explain.numbers import show_bytes, show_cost, show_rows
 from millpond.plan.optimizer import optimize, optimize_steps
 from millpond.plan.tree import topological
 

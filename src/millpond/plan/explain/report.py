@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from millpond.plan.cost.numbers import show_rows
 from millpond.plan.explain.layout import layout
-from millpond.plan.explain.numbers import show_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

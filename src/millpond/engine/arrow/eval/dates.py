@@ -89,6 +89,8 @@ def _date_trunc(expr: BoundExpr, args: Sequence[Value]) -> Value:
         return _floored(expr, column, _WIDTHS[unit], 0)
     if unit == "week":
         return _floored(expr, column, 7 * DAY, 4 * DAY)  # 1970-01-05 was a Monday
+    if _is_near(column):
+        return pc.floor_temporal(_naive(column), unit=unit).view(column.type)
     days = (raw(column) // DAY).astype("M8[D]").astype(_CALENDAR[unit])
     if unit == "quarter":
         months = days.astype(np.int64)

@@ -10,6 +10,7 @@ import base64
 import binascii
 import decimal
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -199,7 +200,8 @@ def write_json(value: Any) -> str:
     if isinstance(value, _Whole):
         return "0" if value == "-0" else str(value)
     if isinstance(value, _Real):
-        return java_double(float(value))
+        text = java_double(float(value))
+        return text if math.isfinite(float(value)) else f'"{text}"'
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, _Members):

@@ -50,10 +50,29 @@ class Program:
         return id(node) in self.heavy
 
 
-@lru_cache(maxsize=512)
+class _Identity:
+    """An expression as a key, by identity: its digest would cost more than it saves."""
+
+    __slots__ = ("expr",)
+
+    def __init__(self, expr: BoundExpr) -> None:
+        self.expr = expr
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.expr is other.expr
+
+    def __hash__(self) -> int:
+        return id(self.expr)
+
+
 def program(expr: BoundExpr) -> Program:
-    """The program of an expression."""
-    root = _share(expr)
+    """The program of an expression; the ones used last are kept."""
+    return _program(_Identity(expr))
+
+
+@lru_cache(maxsize=512)
+def _program(key: _Identity) -> Program:
+    root = _share(key.expr)
     scalars: dict[int, pa.Scalar] = {}
     failing: set[int] = set()
     heavy: set[int] = set()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.conform import conform
@@ -16,7 +18,8 @@ from millpond.engine.arrow.source.files import local_path, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.prune import may_hold
-from millpond.plan.arrow import to_arrow
+from millpond.plan.arrow import to_arrow, to_arrow_schema
+from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,9 +28,12 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.context import Context
     from millpond.plan.bound import BoundExpr
-    from millpond.plan.types import DataType, Struct
+    from millpond.plan.types import DataType
 
 _READ_ERRORS = (OSError, pa.ArrowException)
+_FEWEST_ROWS = 10_000
+"""Smaller files are read plainly: a second reader would cost more than it saves."""
+_BYTES_PER_VALUE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,9 @@ class ParquetSource:
             context.files.release(self.file)
             raise unreadable(path, error) from error
         context.counters.add("files_opened")
+        self._selected: dict[int, tuple[int, ...]] = {}
+        self._repeating: dict[int, bool] = {}
+        self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
     def close(self) -> None:
         """Close the file."""
@@ -104,6 +113,54 @@ class ParquetSource:
         found = leaf_bounds(chunks.column(leaf), logical, type_)
         return found.with_nulls() if self.layout.passes_map(steps) else found
 
+    def select(self, wanted: Struct) -> tuple[int, ...]:
+        """The leaves that hold these columns."""
+        found = self._selected.get(id(wanted))
+        if found is None:
+            own = (field for field in wanted if field.name not in self.constants)
+            found = self._selected[id(wanted)] = self.layout.select(Struct(tuple(own)))
+            self._wanted.append(wanted)
+        return found
+
+    def read(self, group: int, leaves: list[int]) -> list[pa.Table]:
+        """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
+        texts = [leaf for leaf in leaves if self._repeats(leaf)]
+        tables = []
+        if texts:
+            try:
+                tables.append(_read(self._dictionaries, group, texts))
+            except pa.ArrowNotImplementedError:
+                # A nested column whose dictionary ends in the middle can only be read plainly.
+                self._repeating.update(dict.fromkeys(texts, False))
+                texts = []
+        rest = [leaf for leaf in leaves if leaf not in texts]
+        if rest:
+            tables.append(_read(self.parquet, group, rest))
+        return tables
+
+    def _repeats(self, leaf: int) -> bool:
+        """Whether a leaf holds texts, written as a dictionary and small numbers throughout."""
+        found = self._repeating.get(leaf)
+        if found is None:
+            groups = range(self.metadata.num_row_groups)
+            found = self.metadata.num_rows >= _FEWEST_ROWS and all(
+                _is_dictionary(self.metadata.row_group(g).column(leaf)) for g in groups
+            )
+            self._repeating[leaf] = found
+        return found
+
+    @cached_property
+    def _dictionaries(self) -> pq.ParquetFile:
+        """A second reader of the file, which gives texts as dictionaries."""
+        columns = (self.metadata.schema.column(i) for i in range(self.metadata.num_columns))
+        return pq.ParquetFile(
+            self.file,
+            metadata=self.metadata,
+            read_dictionary=[c.path for c in columns if c.physical_type == "BYTE_ARRAY"],
+            pre_buffer=local_path(self.path) is None,
+            coerce_int96_timestamp_unit="us",
+        )
+
     def group(self, number: int) -> RowGroup:
         """A row group; nothing of it is read yet."""
         return RowGroup(self, number)
@@ -122,8 +179,7 @@ class RowGroup:
     def columns(self, wanted: Struct, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones."""
         constants = self.source.constants
-        from_file = [field for field in wanted if field.name not in constants]
-        self._decode(self.source.layout.select(type(wanted)(tuple(from_file))))
+        self._decode(self.source.select(wanted))
         count = self.rows if rows is None else len(rows)
         chosen = None if rows is None else pa.array(rows)
         arrays = []
@@ -133,26 +189,38 @@ class RowGroup:
             elif field.name not in self._raw:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
-                array = conform(self._raw[field.name], field.type)
-                arrays.append(array if chosen is None else array.take(chosen))
+                array = self._raw[field.name]
+                arrays.append(conform(array if chosen is None else array.take(chosen), field.type))
         return batch_of(arrays, wanted, count)
+
+    def texts(self, steps: tuple[str, ...], wanted: Struct) -> pa.DictionaryArray | None:
+        """A text column as few different texts and a number for each row; None if it has many."""
+        if steps[0] in self.source.constants:
+            return None
+        self._decode(self.source.select(wanted))
+        array = self._raw.get(steps[0])
+        for step in steps[1:]:
+            if array is None or array.type.get_field_index(step) < 0:
+                return None
+            array = pc.struct_field(array, step)
+        if array is None or not at.is_dictionary(array.type):
+            return None
+        return array if 4 * len(array.dictionary) < len(array) else None
 
     def _decode(self, leaves: tuple[int, ...]) -> None:
         missing = [leaf for leaf in leaves if leaf not in self._read]
         if not missing:
             return
-        source, counters = self.source, self.source.context.counters
         try:
-            table = source.parquet.reader.read_row_group(
-                self.number, column_indices=missing, use_threads=False
-            )
+            tables = self.source.read(self.number, missing)
         except _READ_ERRORS as error:
-            raise unreadable(source.path, error) from error
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-            known = self._raw.get(name)
-            self._raw[name] = array if known is None else merge(known, array)
-        self._count(missing, counters)
+            raise unreadable(self.source.path, error) from error
+        for table in tables:
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                known = self._raw.get(name)
+                self._raw[name] = array if known is None else merge(known, array)
+        self._count(missing, self.source.context.counters)
 
     def _count(self, leaves: list[int], counters: Any) -> None:
         chunks = self.source.metadata.row_group(self.number)
@@ -166,10 +234,19 @@ class RowGroup:
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
 
 
+def _read(file: pq.ParquetFile, group: int, leaves: list[int]) -> pa.Table:
+    return file.reader.read_row_group(group, column_indices=leaves, use_threads=False)
+
+
+def _is_dictionary(chunk: Any) -> bool:
+    """Whether a chunk of texts takes so few bytes a value that a dictionary holds them all."""
+    if chunk.physical_type != "BYTE_ARRAY" or not chunk.has_dictionary_page:
+        return False
+    return bool(chunk.total_uncompressed_size < _BYTES_PER_VALUE * max(chunk.num_values, 1))
+
+
 def batch_of(arrays: list[pa.Array], schema: Struct, rows: int) -> pa.RecordBatch:
     """A batch of these columns; one without columns still has its rows."""
-    from millpond.plan.arrow import to_arrow_schema
-
     if arrays:
         return pa.RecordBatch.from_arrays(arrays, schema=to_arrow_schema(schema))
     return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None], 0))

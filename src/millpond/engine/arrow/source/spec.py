@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from millpond.engine.arrow.eval import evaluate, evaluate_mask
 from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.parquet import batch_of
+from millpond.engine.arrow.source.text import TextCondition, text_condition
 from millpond.plan.bound import conjuncts
 from millpond.plan.sources import DynamicScan, Scan
 from millpond.plan.types import Field, Struct
@@ -37,6 +38,15 @@ class Condition:
     expr: BoundExpr
     need: Struct
     node: int | None = None
+    text: TextCondition | None = None
+
+    def kept(self, group: RowGroup, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Which of these rows of a row group meet it, counted among them; None: all."""
+        if self.text is not None:
+            texts = group.texts(self.text.steps, self.need)
+            if texts is not None:
+                return self.text.kept(texts, rows)
+        return kept_rows(self.expr, group.columns(self.need, rows))
 
 
 @dataclass(frozen=True)
@@ -67,8 +77,7 @@ class ScanSpec:
     ) -> NDArray[np.int64] | None:
         """Which of these rows of a row group meet all conditions; None stands for all rows."""
         for condition in self.conditions:
-            batch = group.columns(condition.need, rows)
-            kept = kept_rows(condition.expr, batch)
+            kept = condition.kept(group, rows)
             if kept is not None:
                 rows = kept if rows is None else rows[kept]
             count = group.rows if rows is None else len(rows)
@@ -123,7 +132,7 @@ def spec_of(
     for predicate, node in predicates:
         for part in conjuncts(predicate):
             (expr,), need = narrow([part], scan.columns)
-            conditions.append(Condition(expr, need))
+            conditions.append(Condition(expr, need, text=text_condition(expr)))
         conditions[-1] = replace(conditions[-1], node=node)
     result_need = output = scan.columns
     if project is not None:

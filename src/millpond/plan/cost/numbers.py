@@ -1,4 +1,4 @@
-"""Numbers as people read them in explain; what is not known says so."""
+"""Numbers as people read them; what is not known says so."""
 
 from __future__ import annotations
 

@@ -1,0 +1,157 @@
+"""Row filters and stateful functions: in this process at the root, in Python workers elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from millpond.plan import aggregates as agg
+from millpond.plan.expr import col
+from millpond.plan.make import values
+from millpond.plan.types import DOUBLE, LONG, STRING, DataType, Struct
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass
+class NewRun:
+    seen: set[Any] = field(default_factory=set)
+    is_finished: bool = False
+
+    def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        kept = []
+        for value in batch.column(0).to_pylist():
+            kept.append(value not in self.seen)
+            self.seen.add(value)
+        return pa.array(kept)
+
+    def finish(self) -> None:
+        self.is_finished = True
+
+
+@dataclass
+class FirstOfEach:
+    """Keeps the first row of each value."""
+
+    columns: tuple[str, ...] = ("k",)
+    name: str = "first_of_each"
+    config: dict[str, Any] = field(default_factory=dict)
+    runs: list[NewRun] = field(default_factory=list)
+
+    def open(self) -> NewRun:
+        self.runs.append(NewRun())
+        return self.runs[-1]
+
+
+class Running:
+    """The sum so far, of the rows that are accepted."""
+
+    name = "running"
+    config: dict[str, Any] = {}
+
+    def return_type(self, input_types: tuple[DataType, ...]) -> DataType:
+        return input_types[0]
+
+    def create_instance(self) -> RunningSum:
+        return RunningSum()
+
+
+class RunningSum:
+    def __init__(self) -> None:
+        self.total = 0
+
+    def eval(self, args: tuple[Any, ...], *, accept: bool) -> Any:
+        if accept:
+            self.total += args[0] or 0
+        return self.total
+
+    def snapshot(self) -> Any:
+        return self.total
+
+    def restore(self, state: Any) -> None:
+        self.total = state
+
+
+ROWS = values([{"k": k, "v": v} for v, k in enumerate([2, 1, None, 2, 1, 3])])
+
+
+def test_a_row_filter_at_the_root_runs_here(run_rows: Any) -> None:
+    row_filter = FirstOfEach()
+    plan = ROWS.filter_ordered(row_filter)
+    assert run_rows(plan) == [(2, 0), (1, 1), (None, 2), (3, 5)]
+    assert row_filter.runs[0].seen == {1, 2, 3, None}
+    assert row_filter.runs[0].is_finished
+
+
+def test_with_projections_filters_and_heads_above_it(run_rows: Any) -> None:
+    row_filter = FirstOfEach(columns=("key",))
+    plan = ROWS.select(col("k").alias("key"), "v").filter_ordered(row_filter)
+    plan = plan.select(col("v").alias("w"), "key").filter(col("w") > 0).select("w").head(2)
+    assert run_rows(plan) == [(1,), (2,)]
+    assert row_filter.runs
+    assert not row_filter.runs[0].is_finished
+
+
+def test_two_row_filters(run_rows: Any) -> None:
+    first, second = FirstOfEach(), FirstOfEach(columns=("even",))
+    plan = ROWS.filter_ordered(first).select("k", "v", even=(col("v") > 1))
+    assert run_rows(plan.filter_ordered(second)) == [(2, 0, False), (None, 2, True)]
+    assert first.runs[0].is_finished
+    assert second.runs[0].seen == {True, False}
+
+
+def test_rows_that_a_filter_drops_cause_no_errors(run_rows: Any) -> None:
+    plan = values([{"k": 1}, {"k": 0}, {"k": 1}]).sort(col("k").desc())
+    once = plan.filter_ordered(FirstOfEach()).head(1).select((lit_one() / col("k")).alias("x"))
+    assert run_rows(once) == [(1.0,)]
+
+
+def lit_one() -> Any:
+    from millpond.plan.expr import lit
+
+    return lit(1)
+
+
+def test_a_row_filter_inside_a_plan_runs_in_a_worker(run_rows: Any, engine: Any) -> None:
+    row_filter = FirstOfEach()
+    plan = ROWS.filter_ordered(row_filter).aggregate(n=agg.count(), s=agg.sum("v"))
+    assert run_rows(plan) == [(4, 8)]
+    assert row_filter.runs == []
+    assert run_rows(ROWS.filter_ordered(FirstOfEach()), ordered=False) == [
+        *((2, 0), (1, 1), (None, 2), (3, 5)),
+    ]
+    assert "MapInArrow" in engine.explain(plan)
+
+
+def test_stateful_functions_see_rows_in_order(run_rows: Any) -> None:
+    plan = ROWS.sort(col("v").desc()).stateful("total", Running(), "v")
+    assert run_rows(plan) == [
+        *((3, 5, 5), (1, 4, 9), (2, 3, 12), (None, 2, 14), (1, 1, 15), (2, 0, 15)),
+    ]
+
+
+def test_with_a_filter_and_one_state_per_key(run_rows: Any) -> None:
+    plan = ROWS.stateful("t", Running(), "v", where=col("v") > 0, partition_by=["k"])
+    plan = plan.stateful("u", Running(), "t", partition_by=["k"])
+    assert run_rows(plan) == [
+        *((2, 0, 0, 0), (1, 1, 1, 1), (None, 2, 2, 2)),
+        *((2, 3, 3, 3), (1, 4, 5, 6), (3, 5, 5, 5)),
+    ]
+
+
+def test_keys_that_are_equal_share_their_state(run_rows: Any) -> None:
+    nan = float("nan")
+    rows = [{"k": k, "v": 1} for k in (nan, 0.0, -0.0, nan, None, None)]
+    plan = values(rows, Struct.of(k=DOUBLE, v=LONG)).stateful("t", Running(), "v", partition_by=["k"])
+    assert [t for _, _, t in run_rows(plan)] == [1, 1, 2, 2, 1, 2]
+
+
+def test_no_rows_at_all(run_rows: Any) -> None:
+    empty = values([], Struct.of(k=STRING, v=LONG))
+    row_filter = FirstOfEach()
+    assert run_rows(empty.filter_ordered(row_filter)) == []
+    assert row_filter.runs[0].is_finished
+    assert run_rows(empty.stateful("t", Running(), "v")) == []
