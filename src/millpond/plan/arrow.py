@@ -61,7 +61,6 @@ def to_arrow(type_: t.DataType) -> pa.DataType:
 
 def to_arrow_field(field: t.Field) -> pa.Field:
     """One field as Arrow's; metadata stays behind."""
-    import pyarrow as pa
 
     return _inner(field.name, field.type, nullable=field.nullable)
 

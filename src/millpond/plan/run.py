@@ -30,10 +30,15 @@ def execute(
     optimize: bool = True,
     ordered: bool = True,
 ) -> Execution:
-    """Run a plan on an engine, or on the one that `auto` finds the cheapest."""
+    """Run a plan on an engine, or on the one that `auto` finds the cheapest.
+
+    Stored paths are resolved first, so that the optimizer sees the files behind them.
+    """
     from millpond.plan.choose import choose
+    from millpond.plan.executor import resolve_stored
     from millpond.plan.optimizer import optimize as optimized
 
-    chosen = plan if not optimize else optimized(plan)
+    bound = resolve_stored(plan, scope)
+    chosen = optimized(bound) if optimize else bound
     runner = choose(chosen, engine, scope=scope).executor
     return runner.execute(chosen, scope) if ordered else runner.execute_parallel(chosen, scope)

@@ -7,15 +7,31 @@ from typing import TYPE_CHECKING
 
 from millpond.base.settings import ArrowSettings, Settings
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
-from millpond.plan.node import NODES
+from millpond.plan.node import Plan
+from millpond.plan.order import Head, Sample, Shuffle, Sort, Tail, Take, TopK
+from millpond.plan.rows import (
+    Aggregate,
+    Filter,
+    FilterOrdered,
+    Join,
+    ParseJson,
+    Project,
+    Union,
+)
+from millpond.plan.sources import DynamicScan, ListFiles, Scan, Values
+from millpond.plan.streams import StatefulFunction
 
 if TYPE_CHECKING:
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.execution import ArrowExecution
     from millpond.plan.executor import Scope
-    from millpond.plan.node import Plan
 
-_NOT_RUN = frozenset({"Sql", "Window", "Stored"})
+_NODES: tuple[type[Plan], ...] = (
+    *(Values, ListFiles, Scan, DynamicScan),
+    *(Filter, FilterOrdered, Project, ParseJson, Union, Join, Aggregate),
+    *(Sort, TopK, Head, Tail, Take, Sample, Shuffle),
+    StatefulFunction,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,7 @@ class ArrowEngine:
         """All nodes but SQL texts and window functions."""
         from millpond.engine.arrow.eval import ARROW_FUNCTIONS
 
-        return Capabilities(frozenset(NODES) - _NOT_RUN, frozenset(ARROW_FUNCTIONS))
+        return Capabilities(frozenset(node.kind for node in _NODES), frozenset(ARROW_FUNCTIONS))
 
     def execute(self, plan: Plan, scope: Scope | None = None) -> ArrowExecution:
         """Run the plan; batches come in the order of the plan's rows."""

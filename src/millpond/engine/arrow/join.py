@@ -144,4 +144,5 @@ def _rows_of(
     counts = given[first : last + 1].copy()
     counts[-1] -= ends[last] - 1 - out[-1]
     counts[0] -= out[0] - (ends[first] - given[first])
-    return first + np.repeat(np.arange(len(counts)), counts)
+    rows: NDArray[np.int64] = np.repeat(np.arange(first, first + len(counts)), counts)
+    return rows

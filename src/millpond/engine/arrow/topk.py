@@ -6,7 +6,8 @@ row are skipped by their statistics, and in the end the rows are fetched where t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,7 +87,8 @@ class TopOfParquet(Operator):
         self.keys = keys
         self.count = count
         self.context = context
-        self._inner, self._exprs, self._need = _key_columns(spec, keys)
+        parts = (keys[:1], keys[1:]) if len(keys) > 1 else (keys,)
+        self._stages = [_stage(spec, part) for part in parts]
 
     def run(self) -> Steps:
         """Find where the best rows are, then fetch them."""
@@ -122,35 +124,41 @@ class TopOfParquet(Operator):
     def _gather(
         self, best: Best, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
     ) -> None:
+        """The first key decides which rows may be among the best; the others are for those."""
         number, group = place
-        codes = self._codes(group, rows)
+        first, others = self._stages[0], self._stages[1:]
+        codes = first.codes(group, rows)
         kept = best.candidates(codes[0])
         if kept is not None:
             codes = [code.take(pa.array(kept)) for code in codes]
             rows = kept if rows is None else rows[kept]
-        rows = np.arange(group.rows) if rows is None else rows
-        if len(rows):
+        if rows is None or len(rows):
+            for stage in others:
+                codes += stage.codes(group, rows)
+            rows = np.arange(group.rows) if rows is None else rows
             best.gather(codes, _places(number, group.number, rows))
             self.context.counters.peak(best.held)
-
-    def _codes(self, group: RowGroup, rows: NDArray[np.int64] | None) -> list[pa.Array]:
-        batch = group.columns(self._need, rows)
-        if self._inner is not None:
-            fields = (Field(column.name, column.expr.type) for column in self._inner)
-            batch = project(self._inner, batch, Struct(tuple(fields)))
-        return [to_code(evaluate(expr, batch)) for expr in self._exprs]
 
     def _better(self, best: Best) -> BoundExpr | None:
         """What a row has to satisfy to be among the best, where statistics can tell."""
         key, bound = self.keys[0], best.bound
-        if bound is None or not bound.is_valid or key.nulls_first or self._inner is not None:
+        expr = self._stored_key
+        if expr is None or bound is None or not bound.is_valid or key.nulls_first:
             return None
-        if not isinstance(key.expr, BoundPath):
-            return None
-        value = from_code(pa.array([bound]), to_arrow(key.expr.type))[0].as_py()
+        value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
         names = ("gt", "ge") if key.descending else ("lt", "le")
-        limit = BoundLiteral(value, key.expr.type)
-        return BoundCall(names[len(self.keys) > 1], (key.expr, limit), BOOLEAN)
+        return BoundCall(names[len(self.keys) > 1], (expr, BoundLiteral(value, expr.type)), BOOLEAN)
+
+    @cached_property
+    def _stored_key(self) -> BoundPath | None:
+        """The first key as a path of the file, if it is nothing else."""
+        expr: BoundExpr = self.keys[0].expr
+        if self.spec.project is not None and isinstance(expr, BoundPath) and len(expr.steps) == 1:
+            own = {column.name: column.expr for column in self.spec.project}
+            expr = own[expr.steps[0].name]  # type: ignore[union-attr]
+        elif self.spec.project is not None:
+            return None
+        return expr if isinstance(expr, BoundPath) else None
 
     def _fetch(self, places: pa.RecordBatch) -> pa.RecordBatch:
         """The rows at these places, each row group decoded once, in the order of the places."""
@@ -173,7 +181,7 @@ class TopOfParquet(Operator):
     def describe(self) -> str:
         """The keys, and what is decoded when."""
         keys = f"Top {self.count} by {', '.join(map(str, self.keys))}"
-        need = ", ".join(map(str, self._need))
+        need = "; ".join(", ".join(map(str, stage.need)) for stage in self._stages)
         text = describe_spec(self.spec)[2:]
         return f"{keys} of Parquet [{len(self.entries)} files]: keys from ({need}); then {text}"
 
@@ -183,15 +191,30 @@ def _places(file: int, group: int, rows: NDArray[np.int64]) -> pa.RecordBatch:
     return pa.record_batch([pa.array(n, pa.int64()) for n in numbers], ["file", "group", "row"])
 
 
-def _key_columns(
-    spec: ScanSpec, keys: tuple[BoundSortKey, ...]
-) -> tuple[tuple[BoundNamed, ...] | None, tuple[BoundExpr, ...], Struct]:
-    """The projected columns that keys look at (None without a projection), the keys, the need."""
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Keys that are computed together: over projected columns (if any), over pruned columns."""
+
+    keys: tuple[BoundExpr, ...]
+    project: tuple[BoundNamed, ...] | None
+    need: Struct
+
+    def codes(self, group: RowGroup, rows: NDArray[np.int64] | None) -> list[pa.Array]:
+        """The keys of these rows of a row group."""
+        batch = group.columns(self.need, rows)
+        if self.project is not None:
+            fields = (Field(column.name, column.expr.type) for column in self.project)
+            batch = project(self.project, batch, Struct(tuple(fields)))
+        return [to_code(evaluate(key, batch)) for key in self.keys]
+
+
+def _stage(spec: ScanSpec, keys: tuple[BoundSortKey, ...]) -> Stage:
     exprs = tuple(key.expr for key in keys)
     if spec.project is None:
-        return None, *narrow(exprs, spec.columns)
+        exprs, need = narrow(exprs, spec.columns)
+        return Stage(exprs, None, need)
     names = {path.steps[0].name for e in exprs for path in row_paths(e)}  # type: ignore[union-attr]
     used = [column for column in spec.project if column.name in names]
     inner, need = narrow((column.expr for column in used), spec.columns)
     columns = tuple(replace(c, expr=e) for c, e in zip(used, inner, strict=True))
-    return columns, exprs, need
+    return Stage(exprs, columns, need)

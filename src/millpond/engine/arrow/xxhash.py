@@ -1,7 +1,7 @@
 """The 64-bit xxHash of two longs as Spark's `xxhash64(seed, position)` computes it, vectorised.
 
 >>> position_hashes(7, 0, 2).tolist()
-[0, 0]
+[-4457042067931036189, 3110148328363424865]
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """JSON lines: blocks of whole lines, each line read as `parse_json` reads text.
 
 So a member that is missing or does not fit is null, and a line that is not a JSON object is a row
-of nulls, as with Spark's `PERMISSIVE` mode. Blank lines are no rows.
+of nulls, as with Spark's `PERMISSIVE` mode. Blank lines are no rows; a line that is a list of
+objects is as many rows.
 """
 
 from __future__ import annotations
@@ -91,7 +92,25 @@ def split_lines(block: bytes) -> pa.Array:
     if (first <= 0x20).any() or first[0] == 0xEF:
         lines = pc.utf8_trim(lines, " \t\r\n\ufeff")
         lines = lines.filter(pc.greater(pc.binary_length(lines), 0))
-    return lines
+    arrays = pc.starts_with(lines, "[")
+    return _spread(lines) if pc.any(arrays).as_py() else lines
+
+
+def _spread(lines: pa.Array) -> pa.Array:
+    """Lines that are lists of objects as one line for each object."""
+    import msgspec
+
+    found: list[bytes | str] = []
+    for line in lines.to_pylist():
+        try:
+            items = msgspec.json.decode(line, type=list[msgspec.Raw]) if line[0] == "[" else None
+        except msgspec.DecodeError:
+            items = None
+        if items is None or not all(bytes(item)[:1] == b"{" for item in items):
+            found.append(line)
+        else:
+            found += (bytes(item) for item in items)
+    return pa.array(found, pa.string())
 
 
 def _as_text(raw: pa.Array) -> pa.Array:

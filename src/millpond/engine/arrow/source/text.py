@@ -35,7 +35,10 @@ class TextCondition:
         values = pa.concat_arrays([texts.dictionary, pa.nulls(1, texts.dictionary.type)])
         batch = pa.record_batch([values.cast(pa.string())], ["text"])
         verdicts = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
-        numbers = texts.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+        numbers = texts.indices
+        if numbers.null_count:
+            numbers = numbers.fill_null(len(values) - 1)
+        numbers = numbers.to_numpy(zero_copy_only=False)
         verdict = verdicts[numbers if rows is None else numbers[rows]]
         kept = np.flatnonzero(verdict)
         return None if len(kept) == len(verdict) else kept
