@@ -61,7 +61,7 @@ class TestTiny(EngineParity):
 
 def test_every_node_has_a_case() -> None:
     seen = set(SOURCES_WITH_TESTS_OF_THEIR_OWN)
-    for case in cases.NODES.values():
+    for case in (*cases.NODES.values(), *cases.WITHOUT_PEER.values()):
         seen.update(node.kind for node in topological(case(values(edge_table("one")))))
     missing = {kind for kind, cls in NODES.items() if cls.__module__.startswith("millpond.")} - seen
     assert not missing, f"add cases to millpond/testing/engine/cases.py for {sorted(missing)}"

@@ -27,6 +27,7 @@ from millpond.plan.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    DataType,
     Decimal,
     List,
     Struct,
@@ -62,7 +63,8 @@ def write(folder: Path, name: str, data: dict[str, Any], **options: Any) -> File
 
 
 def test_files_come_in_their_order_whatever_their_size(engine: Executor, tmp_path: Path) -> None:
-    files, expected = [], []
+    files: list[File] = []
+    expected: list[int] = []
     for number, count in enumerate((3, 5000, 1, 400, 0, 20)):
         ids = list(range(len(expected), len(expected) + count))
         expected += ids
@@ -91,7 +93,7 @@ def test_many_files_with_constants(engine: Executor, tmp_path: Path) -> None:
 
 def test_constants_of_every_type(engine: Executor, tmp_path: Path) -> None:
     file = write(tmp_path, "a.parquet", {"v": [1]})
-    given = {
+    given: dict[str, tuple[DataType, Any]] = {
         "i": (INTEGER, 7),
         "r": (DOUBLE, 1.5),
         "p": (Decimal(10, 2), D("1.25")),

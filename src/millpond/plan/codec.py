@@ -142,8 +142,8 @@ def _everything(root: Tree, skip: Callable[[Tree], bool] = lambda _: False) -> l
 
 
 def _references(node: Tree) -> Iterator[Tree]:
-    for field in fields(node):  # type: ignore[arg-type]
-        yield from _references_in(getattr(node, field.name))
+    for name in _field_names(type(node)):
+        yield from _references_in(getattr(node, name))
 
 
 def _references_in(value: Any) -> Iterator[Tree]:
@@ -155,14 +155,19 @@ def _references_in(value: Any) -> Iterator[Tree]:
             for item in value:
                 yield from _references_in(item)
     elif isinstance(value, _holders()):
-        for field in fields(value):  # type: ignore[arg-type]
-            yield from _references_in(getattr(value, field.name))
+        for name in _field_names(type(value)):
+            yield from _references_in(getattr(value, name))
+
+
+@cache
+def _field_names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
 
 
 def _encode_fields(value: Any, wire: _Wire) -> dict[str, Any]:
     encoded: dict[str, Any] = {"$": type(value).__name__}
-    for field in fields(value):
-        encoded[field.name] = _encode(getattr(value, field.name), wire)
+    for name in _field_names(type(value)):
+        encoded[name] = _encode(getattr(value, name), wire)
     return encoded
 
 

@@ -89,7 +89,9 @@ def test_an_abandoned_run_lets_go_of_everything(tiny, parquet, monkeypatch, tmp_
     assert list(spill.iterdir()) == []
 
 
-def test_an_error_closes_files_and_removes_spilled_rows(tiny, parquet, monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_closes_files_and_removes_spilled_rows(
+    tiny, parquet, monkeypatch, tmp_path
+) -> None:  # type: ignore[no-untyped-def]
     spill = tmp_path / "spill"
     spill.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(spill))

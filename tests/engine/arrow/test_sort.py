@@ -24,11 +24,16 @@ CHOICES: dict[str, list[Any]] = {
 }
 
 
+SCHEMA = pa.schema(
+    {"row": pa.int64(), "f": pa.float64(), "s": pa.string(), "i": pa.int64(), "b": pa.bool_()}
+)
+
+
 def table(rows: int, seed: int) -> pa.Table:
     rnd = random.Random(seed)
     columns: dict[str, Any] = {"row": list(range(rows))}
     columns |= {name: [rnd.choice(c) for _ in range(rows)] for name, c in CHOICES.items()}
-    return pa.table(columns)
+    return pa.table(columns, schema=SCHEMA)
 
 
 def compare(keys: list[tuple[str, bool, bool]], left: dict[str, Any], right: dict[str, Any]) -> int:
@@ -58,7 +63,8 @@ def test_random_sorts_equal_pythons(seed, source, run, tiny, parquet, same) -> N
     names = rnd.sample(sorted(CHOICES), rnd.randint(1, 3))
     keys = [(name, rnd.random() < 0.5, rnd.random() < 0.5) for name in names]
     sort_keys = [
-        (col(n).desc if d else col(n).asc)(nulls="first" if first else "last") for n, d, first in keys
+        (col(n).desc if d else col(n).asc)(nulls="first" if first else "last")
+        for n, d, first in keys
     ]
     expected = sorted(data.to_pylist(), key=functools.cmp_to_key(functools.partial(compare, keys)))
     plan = (values(data) if source == "memory" else parquet(data, rows=13)).sort(*sort_keys)
@@ -100,6 +106,8 @@ def test_many_small_batches_become_few_runs(run, tiny, parquet) -> None:  # type
 def test_long_repeated_texts_sort_by_rank(run) -> None:  # type: ignore[no-untyped-def]
     rnd = random.Random(5)
     words = [rnd.choice(["pear", "apple", "é", "", None]) for _ in range(5_000)]
-    rows, _ = run(values(pa.table({"w": words, "n": list(range(5_000))})).sort(col("w").desc(), "n"))
+    rows, _ = run(
+        values(pa.table({"w": words, "n": list(range(5_000))})).sort(col("w").desc(), "n")
+    )
     known = sorted((w for w in words if w is not None), reverse=True)
     assert [row["w"] for row in rows] == known + [None] * (5_000 - len(known))

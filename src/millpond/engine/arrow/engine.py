@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from millpond.base.settings import ArrowSettings, Settings
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
-from millpond.plan.node import Plan
 from millpond.plan.order import Head, Sample, Shuffle, Sort, Tail, Take, TopK
 from millpond.plan.rows import (
     Aggregate,
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.execution import ArrowExecution
     from millpond.plan.executor import Scope
+    from millpond.plan.node import Plan
 
-_NODES: tuple[type[Plan], ...] = (
+_NODES: Final = (
     *(Values, ListFiles, Scan, DynamicScan),
     *(Filter, FilterOrdered, Project, ParseJson, Union, Join, Aggregate),
     *(Sort, TopK, Head, Tail, Take, Sample, Shuffle),

@@ -1,0 +1,343 @@
+"""Parquet scans: what is decoded and what is not, and what files may hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from millpond.base.errors import SourceError
+from millpond.plan import types as t
+from millpond.plan.expr import col, element, path
+from millpond.plan.sources import File, Scan
+
+N = 100
+EVENTS = pa.table(
+    {
+        "id": list(range(N)),
+        "repo": [{"stars": i, "name": f"r{i}"} if i % 7 else None for i in range(N)],
+        "commits": [[{"msg": f"m{i}", "size": i + j} for j in range(i % 3)] for i in range(N)],
+        "labels": [["p0"] if i == 42 else ["p1", None] if i % 2 else None for i in range(N)],
+        "at": pa.array(range(N), pa.timestamp("us", tz="UTC")),
+    }
+)
+LEAVES = 7
+
+
+def test_a_filter_decodes_its_leaf_and_the_rest_only_where_rows_are_left(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows, counters = run(parquet(EVENTS).filter(path("repo.stars") % 50 == 41))
+    assert [row["id"] for row in rows] == [41]
+    assert rows[0]["repo"] == {"stars": 41, "name": "r41"}
+    assert rows[0]["commits"] == [{"msg": "m41", "size": 41}, {"msg": "m41", "size": 42}]
+    assert counters.batches_decoded == 10
+    assert counters.columns_decoded == 9 * 1 + LEAVES
+    assert counters.columns_skipped == 9 * (LEAVES - 1)
+    assert counters.batches_pruned == 0
+
+
+def test_statistics_prune_row_groups_by_nested_leaves(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(EVENTS)
+    rows, counters = run(scan.filter(path("repo.stars") > 93).select("id"))
+    assert [row["id"] for row in rows] == [94, 95, 96, 97, 99]
+    assert (counters.batches_pruned, counters.batches_decoded) == (9, 1)
+    assert counters.columns_decoded == 2
+    rows, counters = run(scan.filter(path("commits").any(path("size") > 98)).select("id"))
+    assert [row["id"] for row in rows] == [98]
+    assert counters.batches_pruned == 9
+
+
+def test_conditions_cascade(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    plan = parquet(EVENTS).filter(col("id") % 2 == 2).filter(path("repo.name").contains("9"))
+    rows, counters = run(plan)
+    assert rows == []
+    assert counters.columns_decoded == 10, "the second condition's leaf was never read"
+
+
+def test_a_pruned_schema_reads_no_other_leaf(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(EVENTS)
+    narrow = t.Struct.of(repo=t.Struct.of(name=t.STRING), commits=t.List(t.Struct.of(size=t.LONG)))
+    rows, counters = run(replace(scan, columns=narrow))
+    assert rows[10] == {"repo": {"name": "r10"}, "commits": [{"size": 10}]}
+    assert (counters.columns_decoded, counters.columns_skipped) == (20, 50)
+    chunks = [pq.ParquetFile(scan.files[0].path).metadata.row_group(g) for g in range(10)]
+    assert counters.bytes_read == sum(
+        c.column(i).total_compressed_size for c in chunks for i in (2, 4)
+    )
+
+
+def test_a_projection_reads_what_it_needs(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows, counters = run(parquet(EVENTS).select(n=path("commits").len(), s=path("repo.stars")))
+    assert rows[5] == {"n": 2, "s": 5}
+    assert rows[7] == {"n": 1, "s": None}
+    assert counters.columns_decoded == 20
+
+
+def test_no_columns_at_all_still_have_rows(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+    from millpond.plan import aggregates as agg
+
+    scan = replace(parquet(EVENTS), columns=t.Struct())
+    execution = engine.execute(scan.aggregate(n=agg.count()))
+    assert [b.to_pylist() for b in execution] == [[{"n": N}]]
+    assert execution.counters.batches_decoded == 0
+    assert sum(batch.num_rows for batch in engine.execute(scan)) == N
+
+
+def test_head_stops_and_counts_what_it_skipped(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows, counters = run(parquet(EVENTS, EVENTS, EVENTS).filter(col("id") >= 15).head(3))
+    assert [row["id"] for row in rows] == [15, 16, 17]
+    assert (counters.files_opened, counters.batches_decoded) == (1, 1)
+    # One pruned, one decoded; eight more of this file, and at least one of each file not opened.
+    assert counters.batches_pruned == 1
+    assert counters.early_exit_batches_skipped == 8 + 2
+
+
+def test_constants_prune_files_before_they_are_opened(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(EVENTS, EVENTS)
+    columns = t.Struct((*scan.columns.fields, t.Field("day", t.DATE), t.Field("n", t.DOUBLE)))
+    files = tuple(
+        replace(f, constants=(f"2024-05-0{i + 1}", float(i))) for i, f in enumerate(scan.files)
+    )
+    files = (*files, File("/does/not/exist", constants=(None, None)))
+    scan = replace(scan, files=files, columns=columns, constants=("day", "n"))
+    rows, counters = run(scan.filter(col("day") == dt.date(2024, 5, 2)).select("id", "day", "n"))
+    assert len(rows) == N
+    assert rows[0] == {"id": 0, "day": dt.date(2024, 5, 2), "n": 1.0}
+    assert (counters.files_opened, counters.files_pruned) == (1, 2)
+
+
+def test_missing_columns_and_members_are_null(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"s": [{"x": 1}, None], "l": [[{"p": 1}], []]}), path_)
+    columns = t.Struct.of(
+        s=t.Struct.of(x=t.LONG, y=t.STRING),
+        l=t.List(t.Struct.of(q=t.LONG)),
+        z=t.List(t.LONG),
+    )
+    rows, _ = run(Scan("parquet", (File(path_),), columns))
+    assert rows == [
+        {"s": {"x": 1, "y": None}, "l": [{"q": None}], "z": None},
+        {"s": None, "l": [], "z": None},
+    ]
+    rows, counters = run(Scan("parquet", (File(path_),), columns).filter(col("z").is_not_null()))
+    assert rows == []
+    assert counters.batches_pruned == 1, "a column that is not there is null throughout"
+
+
+WIDENED = [
+    (pa.array([1, None], pa.int8()), t.LONG, [1, None]),
+    (pa.array([1, None], pa.int32()), t.DOUBLE, [1.0, None]),
+    (pa.array([200], pa.uint8()), t.INTEGER, [200]),
+    (pa.array([1.5], pa.float32()), t.DOUBLE, [1.5]),
+    (pa.array([7], pa.int32()), t.Decimal(12, 2), [decimal.Decimal("7.00")]),
+    (
+        pa.array([decimal.Decimal("1.25")], pa.decimal128(5, 2)),
+        t.Decimal(10, 4),
+        [decimal.Decimal("1.2500")],
+    ),
+    (pa.array([19723], pa.date32()), t.TIMESTAMP_NTZ, [dt.datetime(2024, 1, 1)]),  # noqa: DTZ001
+    (pa.array(["a", None]).dictionary_encode(), t.STRING, ["a", None]),
+    (pa.array(["a"], pa.large_string()), t.STRING, ["a"]),
+    (pa.array([b"ab"], pa.binary(2)), t.BINARY, [b"ab"]),
+    (pa.array([[1], None], pa.large_list(pa.int32())), t.List(t.LONG), [[1], None]),
+    (pa.array([[1, 2]], pa.list_(pa.int32(), 2)), t.List(t.LONG), [[1, 2]]),
+    (
+        pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
+        t.Map(t.STRING, t.LONG),
+        [[("k", 1)], None],
+    ),
+    (
+        pa.array([-1, 1_999, None], pa.timestamp("ns")),
+        t.TIMESTAMP,
+        [
+            dt.datetime(1969, 12, 31, 23, 59, 59, 999999, dt.UTC),
+            dt.datetime(1970, 1, 1, 0, 0, 0, 1, dt.UTC),
+            None,
+        ],
+    ),
+    (
+        pa.array([1_000], pa.timestamp("ms", tz="Europe/Berlin")),
+        t.TIMESTAMP_NTZ,
+        [dt.datetime(1970, 1, 1, 0, 0, 1)],  # noqa: DTZ001
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "wanted", "expected"), WIDENED)
+def test_narrower_types_are_widened(stored, wanted, expected, run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"s": pa.StructArray.from_arrays([stored], ["v"]), "v": stored}), path_)
+    columns = t.Struct.of(s=t.Struct.of(v=wanted), v=wanted)
+    rows, _ = run(Scan("parquet", (File(path_),), columns))
+    assert [row["v"] for row in rows] == expected
+    assert [row["s"]["v"] for row in rows] == expected
+    kept, _ = run(Scan("parquet", (File(path_),), columns).filter(col("v").is_not_null()))
+    assert [row["v"] for row in kept] == [v for v in expected if v is not None]
+
+
+def test_int96_is_a_timestamp(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path_ = str(tmp_path / "a.parquet")
+    moment = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+    pq.write_table(
+        pa.table({"at": pa.array([moment, None], pa.timestamp("us", tz="UTC"))}),
+        path_,
+        use_deprecated_int96_timestamps=True,
+    )
+    scan = Scan("parquet", (File(path_),), t.Struct.of(at=t.TIMESTAMP))
+    assert run(scan.filter(col("at") == moment))[0] == [{"at": moment}]
+    assert run(scan.filter(col("at") > moment))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted"),
+    [
+        (pa.array([1]), t.INTEGER),
+        (pa.array([1]), t.DOUBLE),
+        (pa.array(["1"]), t.LONG),
+        (pa.array([1.5]), t.FLOAT),
+        (pa.array([{"x": 1}]), t.LONG),
+        (pa.array([1]), t.Struct.of(x=t.LONG)),
+        (pa.array([b"x"]), t.STRING),
+        (pa.array([decimal.Decimal("1.25")]), t.Decimal(3, 1)),
+        (pa.array([[1]]), t.List(t.STRING)),
+    ],
+)
+def test_other_types_are_errors_that_name_file_and_column(stored, wanted, run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"deep": pa.StructArray.from_arrays([stored], ["v"])}), path_)
+    scan = Scan("parquet", (File(path_),), t.Struct.of(deep=t.Struct.of(v=wanted)))
+    with pytest.raises(SourceError, match=r"column deep\.v.*a\.parquet") as caught:
+        run(scan)
+    assert caught.value.path == path_
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "garbage", "flipped"])
+def test_damaged_files_are_named(damage, run, parquet, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(EVENTS, compression="zstd")
+    file = Path(scan.files[0].path)
+    data = file.read_bytes()
+    if damage == "missing":
+        file.unlink()
+    else:
+        broken = {"empty": b"", "cut": data[: len(data) // 2], "garbage": b"PAR1" + b"x" * 100}
+        flipped = data[:4] + bytes(b ^ 0xFF for b in data[4:2000]) + data[2000:]
+        file.write_bytes(broken.get(damage, flipped))
+    with pytest.raises(SourceError) as caught:
+        run(scan)
+    assert caught.value.path == str(file)
+    assert str(file) in str(caught.value)
+
+
+def test_file_urls(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(EVENTS)
+    url = Path(scan.files[0].path).as_uri()
+    assert len(run(replace(scan, files=(File(url),)))[0]) == N
+
+
+def test_names_with_dots_are_not_paths(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    scan = parquet(pa.table({"a": [{"b": 1}], "a.b": [2], "a b": ["x"]}))
+    rows, counters = run(scan.filter(col("a.b") == 2).select(x=path("a.b"), y=col("a b")))
+    assert rows == [{"x": 1, "y": "x"}]
+    rows, counters = run(scan.select("a.b"))
+    assert (rows, counters.columns_decoded) == ([{"a.b": 2}], 1)
+
+
+def test_leaves_read_in_parts_make_whole_columns(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    deep = pa.array(
+        [
+            None
+            if i % 11 == 0
+            else {
+                "l": None
+                if i % 5 == 0
+                else [
+                    None if j == 1 else {"p": i + j, "q": {"r": str(i), "s": None if i % 2 else i}}
+                    for j in range(i % 4)
+                ],
+                "m": i,
+            }
+            for i in range(200)
+        ]
+    )
+    table = pa.table({"d": deep, "m": [{f"k{i}": i} for i in range(2)] * 100})
+    plan = parquet(table, rows=30)
+    plan = plan.filter(path("d.l").any(path("q.s") > 20)).filter(path("d.m") < 190)
+    plan = plan.filter(path("d.l").any(path("p") >= 0))
+    expected = [
+        row
+        for row in table.to_pylist()
+        if row["d"]
+        and row["d"]["l"]
+        and row["d"]["m"] < 190
+        and any(x and x["q"]["s"] is not None and x["q"]["s"] > 20 for x in row["d"]["l"])
+    ]
+    rows, counters = run(plan)
+    assert rows == expected
+    assert len(expected) > 20
+    leaves = 6
+    assert counters.columns_decoded == counters.batches_decoded * leaves
+
+
+def test_repeated_texts_are_read_as_dictionaries_and_come_out_as_texts(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows = 12_000
+    table = pa.table(
+        {
+            "k": [None if i % 10 == 0 else f"kind-{i % 5}" for i in range(rows)],
+            "s": [{"k": f"x{i % 3}", "n": i} if i % 4 else None for i in range(rows)],
+            "l": [[{"t": f"t{i % 2}"}, None] for i in range(rows)],
+        }
+    )
+    scan = parquet(table, rows=5_000)
+    assert run(scan)[0] == table.to_pylist()
+    assert run(scan.filter(col("k").is_null()))[0] == [
+        r for r in table.to_pylist() if r["k"] is None
+    ]
+    plan = (
+        scan.filter(path("s.k").starts_with("x")).filter(~(col("k") == "kind-3")).select("k", "s")
+    )
+    expected = [
+        {"k": r["k"], "s": r["s"]}
+        for r in table.to_pylist()
+        if r["s"] and r["k"] is not None and r["k"] != "kind-3"
+    ]
+    assert run(plan)[0] == expected
+
+
+def test_a_dictionary_that_ends_half_way_in_a_nested_column(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = 20_000
+    texts = ["same"] * (rows // 2) + [f"{i}" for i in range(rows // 2)]
+    table = pa.table({"s": pa.StructArray.from_arrays([pa.array(texts)], ["t"])})
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(table, path_, dictionary_pagesize_limit=4_000, data_page_size=2_000)
+    scan = Scan("parquet", (File(path_),), t.Struct.of(s=t.Struct.of(t=t.STRING)))
+    found, _ = run(scan.filter(path("s.t") != "same").select(x=path("s.t")))
+    assert [row["x"] for row in found] == texts[rows // 2 :]
+
+
+def test_a_condition_that_can_fail_never_sees_rows_dropped_before(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows = 12_000
+    table = pa.table({"ok": [i % 2 == 0 for i in range(rows)], "t": ["7", "x"] * (rows // 2)})
+    plan = parquet(table, rows=rows).filter(col("ok")).filter(col("t").cast(t.LONG) == 7)
+    assert len(run(plan)[0]) == rows // 2
+
+
+def test_lists_of_texts_by_element(run, parquet) -> None:  # type: ignore[no-untyped-def]
+    rows, counters = run(parquet(EVENTS).filter(path("labels").any(element() == "p0")).select("id"))
+    assert [row["id"] for row in rows] == [42]
+    assert (counters.batches_pruned, counters.batches_decoded) == (9, 1)
+
+
+def test_ragged_and_empty_row_groups(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path_ = str(tmp_path / "a.parquet")
+    table = EVENTS.select(["id"])
+    with pq.ParquetWriter(path_, table.schema) as writer:
+        for start, size in ((0, 1), (1, 0), (1, 40), (41, 59)):
+            writer.write_table(table.slice(start, size))
+    scan = Scan("parquet", (File(path_),), t.Struct.of(id=t.LONG))
+    assert [row["id"] for row in run(scan)[0]] == list(range(N))
+    assert [row["id"] for row in run(scan.take([99, 1, 40, 41]))[0]] == [99, 1, 40, 41]
+    assert [row["id"] for row in run(scan.tail(61))[0]] == list(range(39, N))
