@@ -142,7 +142,7 @@ def _everything(root: Tree, skip: Callable[[Tree], bool] = lambda _: False) -> l
 
 
 def _references(node: Tree) -> Iterator[Tree]:
-    for name in _field_names(type(node)):
+    for name in _field_names(node):
         yield from _references_in(getattr(node, name))
 
 
@@ -155,35 +155,46 @@ def _references_in(value: Any) -> Iterator[Tree]:
             for item in value:
                 yield from _references_in(item)
     elif isinstance(value, _holders()):
-        for name in _field_names(type(value)):
+        for name in _field_names(value):
             yield from _references_in(getattr(value, name))
 
 
 @cache
-def _field_names(cls: Any) -> tuple[str, ...]:
+def _names_of(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls))
+
+
+def _field_names(value: Any) -> tuple[str, ...]:
+    cls: Any = type(value)
+    return _names_of(cls)
 
 
 def _encode_fields(value: Any, wire: _Wire) -> dict[str, Any]:
     encoded: dict[str, Any] = {"$": type(value).__name__}
-    for name in _field_names(type(value)):
+    for name in _field_names(value):
         encoded[name] = _encode(getattr(value, name), wire)
     return encoded
 
 
+_AS_IT_IS = frozenset({str, bool, type(None)})
+
+
 def _encode(value: Any, wire: _Wire) -> Any:
-    if value is None or isinstance(value, bool | str):
+    kind = type(value)
+    if kind in _AS_IT_IS:
         return value
     if isinstance(value, Tree):
         return wire.refer(value)
+    if isinstance(value, int):
+        return int(value) if abs(value) < 1 << 53 else {"$int": str(int(value))}
+    if kind is tuple:
+        return [_encode(item, wire) for item in value]
+    if _parts().get(kind.__name__) is kind:
+        return _encode_fields(value, wire)
     if isinstance(value, _TYPES):
         return {"$type": type_to_dict(value)}
-    if isinstance(value, int):
-        return value if abs(value) < 1 << 53 else {"$int": str(value)}
     if isinstance(value, float):
         return {"$float": value.hex()}
-    if isinstance(value, tuple):
-        return [_encode(item, wire) for item in value]
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, decimal.Decimal):
@@ -192,14 +203,16 @@ def _encode(value: Any, wire: _Wire) -> Any:
         return {"$datetime": value.isoformat()}
     if isinstance(value, dt.date):
         return {"$date": value.isoformat()}
-    if _parts().get(type(value).__name__) is type(value):
-        return _encode_fields(value, wire)
     return _encode_foreign(value, wire)
 
 
 def _encode_foreign(value: Any, wire: _Wire) -> Any:
     from millpond.plan.python import RowFilter, StatefulDefinition
 
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, tuple):
+        return _encode(tuple(value), wire)
     if type(value).__module__.partition(".")[0] == "pyarrow":
         return {"$arrow": base64.b64encode(wire.table(value)).decode()}
     if isinstance(value, RowFilter):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,8 +13,12 @@ import pytest
 from millpond.base.settings import Settings
 from millpond.engine.arrow import ArrowEngine
 from millpond.plan.arrow import from_arrow_schema
-from millpond.plan.node import Plan
 from millpond.plan.sources import File, Scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from millpond.plan.node import Plan
 
 Run = Callable[..., tuple[list[dict[str, Any]], Any]]
 
@@ -68,7 +71,7 @@ def same() -> Callable[[Any, Any], bool]:
     """Equality in which NaN equals NaN, and 0.0 differs from -0.0."""
 
     def same(left: Any, right: Any) -> bool:
-        return _shape(left) == _shape(right)
+        return bool(_shape(left) == _shape(right))
 
     return same
 

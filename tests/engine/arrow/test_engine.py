@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import gc
-import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from millpond.base.errors import PlanError, UnsupportedNodeError
-from millpond.engine.arrow import ArrowEngine
 from millpond.plan import aggregates as agg
 from millpond.plan.counters import collect_stats
 from millpond.plan.executor import Execution, Executor
 from millpond.plan.expr import col, path
 from millpond.plan.make import stored, values
-from millpond.plan.node import Plan
 from millpond.plan.streams import Sql
 from millpond.plan.types import LONG, Struct
+
+if TYPE_CHECKING:
+    from millpond.engine.arrow import ArrowEngine
+    from millpond.plan.node import Plan
 
 ROWS = pa.table({"a": list(range(100)), "s": [{"x": i, "y": str(i)} for i in range(100)]})
 
 
 def open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_it_is_an_executor(engine: ArrowEngine) -> None:
@@ -61,7 +63,7 @@ def test_a_stored_path_is_what_the_scope_says(engine: ArrowEngine) -> None:
     assert found[0].to_pylist() == [{"a": 0}]
 
 
-def test_closing_half_way_closes_files(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_closing_half_way_closes_files(engine: Any, parquet: Any) -> None:
     scan = parquet(ROWS, ROWS)
     before = open_files()
     execution = engine.execute(scan.filter(col("a") >= 0))
@@ -75,7 +77,9 @@ def test_closing_half_way_closes_files(engine, parquet) -> None:  # type: ignore
     assert execution.counters.early_exit_batches_skipped == 10
 
 
-def test_an_abandoned_run_lets_go_of_everything(tiny, parquet, monkeypatch, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_an_abandoned_run_lets_go_of_everything(
+    tiny: Any, parquet: Any, monkeypatch: Any, tmp_path: Any
+) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(spill))
@@ -90,8 +94,8 @@ def test_an_abandoned_run_lets_go_of_everything(tiny, parquet, monkeypatch, tmp_
 
 
 def test_an_error_closes_files_and_removes_spilled_rows(
-    tiny, parquet, monkeypatch, tmp_path
-) -> None:  # type: ignore[no-untyped-def]
+    tiny: Any, parquet: Any, monkeypatch: Any, tmp_path: Any
+) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(spill))
@@ -103,7 +107,7 @@ def test_an_error_closes_files_and_removes_spilled_rows(
     assert list(spill.iterdir()) == []
 
 
-def test_counters_are_of_one_run_and_reach_collectors(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_counters_are_of_one_run_and_reach_collectors(engine: Any, parquet: Any) -> None:
     scan = parquet(ROWS)
     with collect_stats() as seen:
         first, second = engine.execute(scan), engine.execute(scan.head(1))
@@ -114,7 +118,7 @@ def test_counters_are_of_one_run_and_reach_collectors(engine, parquet) -> None: 
     assert first.counters.rows_emitted == 100
 
 
-def test_ten_thousand_heads_filters_and_projections(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_ten_thousand_heads_filters_and_projections(engine: Any, parquet: Any) -> None:
     plan: Plan = parquet(ROWS)
     for number in range(10_000):
         step = number % 3
@@ -136,7 +140,7 @@ def test_ten_thousand_operators_of_other_kinds(engine: ArrowEngine) -> None:
     assert [row["a"] for batch in engine.execute(plan) for row in batch.to_pylist()] == [1, 2, 3]
 
 
-def test_observations_name_every_node(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_observations_name_every_node(engine: Any, parquet: Any) -> None:
     plan = parquet(ROWS).filter(path("s.x") >= 95).select("a").head(3)
     execution = engine.execute(plan)
     list(execution)
@@ -145,7 +149,7 @@ def test_observations_name_every_node(engine, parquet) -> None:  # type: ignore[
     assert all(o.seconds is not None and o.seconds >= 0 for o in execution.observations())
 
 
-def test_explain_opens_nothing(engine: ArrowEngine, parquet, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_explain_opens_nothing(engine: ArrowEngine, parquet: Any, tmp_path: Path) -> None:
     scan = parquet(ROWS)
     Path(scan.files[0].path).unlink()
     text = engine.explain(scan.filter(path("s.x") > 3).select("a").aggregate("a", n=agg.count()))
@@ -153,7 +157,7 @@ def test_explain_opens_nothing(engine: ArrowEngine, parquet, tmp_path: Path) -> 
     assert "pruned by statistics; decode (s: struct<x: long>), keep (s.x > 3)" in text
 
 
-def test_the_same_input_used_twice_runs_twice(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_the_same_input_used_twice_runs_twice(run: Any, parquet: Any) -> None:
     scan = parquet(ROWS).select("a")
     rows, counters = run(scan.union(scan))
     assert [row["a"] for row in rows] == [*range(100), *range(100)]

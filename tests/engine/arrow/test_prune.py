@@ -130,7 +130,9 @@ def predicate(rnd: random.Random, depth: int = 0) -> Expr:
 
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("statistics", [True, False])
-def test_a_scan_gives_the_rows_that_memory_gives(seed, statistics, run, parquet, same) -> None:  # type: ignore[no-untyped-def]
+def test_a_scan_gives_the_rows_that_memory_gives(
+    seed: Any, statistics: Any, run: Any, parquet: Any, same: Any
+) -> None:
     rnd = random.Random(seed)
     data = table(rnd, rows=40, group=8)
     scan = parquet(data, rows=8, write_statistics=statistics)
@@ -173,7 +175,7 @@ def test_nan_lies_above_every_limit() -> None:
 
 
 def test_cut_texts_are_limits_all_the_same() -> None:
-    x, cut = col("x"), Bounds("abc".encode(), "abd".encode())
+    x, cut = col("x"), Bounds(b"abc", b"abd")
     assert judge(x == "abcdefg", cut, t.STRING)
     assert not judge(x == "abe", cut, t.STRING)
     assert judge(x.starts_with("abcz"), cut, t.STRING)

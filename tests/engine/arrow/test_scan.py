@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +30,9 @@ EVENTS = pa.table(
 LEAVES = 7
 
 
-def test_a_filter_decodes_its_leaf_and_the_rest_only_where_rows_are_left(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_a_filter_decodes_its_leaf_and_the_rest_only_where_rows_are_left(
+    run: Any, parquet: Any
+) -> None:
     rows, counters = run(parquet(EVENTS).filter(path("repo.stars") % 50 == 41))
     assert [row["id"] for row in rows] == [41]
     assert rows[0]["repo"] == {"stars": 41, "name": "r41"}
@@ -40,7 +43,7 @@ def test_a_filter_decodes_its_leaf_and_the_rest_only_where_rows_are_left(run, pa
     assert counters.batches_pruned == 0
 
 
-def test_statistics_prune_row_groups_by_nested_leaves(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_statistics_prune_row_groups_by_nested_leaves(run: Any, parquet: Any) -> None:
     scan = parquet(EVENTS)
     rows, counters = run(scan.filter(path("repo.stars") > 93).select("id"))
     assert [row["id"] for row in rows] == [94, 95, 96, 97, 99]
@@ -51,14 +54,14 @@ def test_statistics_prune_row_groups_by_nested_leaves(run, parquet) -> None:  # 
     assert counters.batches_pruned == 9
 
 
-def test_conditions_cascade(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_conditions_cascade(run: Any, parquet: Any) -> None:
     plan = parquet(EVENTS).filter(col("id") % 2 == 2).filter(path("repo.name").contains("9"))
     rows, counters = run(plan)
     assert rows == []
     assert counters.columns_decoded == 10, "the second condition's leaf was never read"
 
 
-def test_a_pruned_schema_reads_no_other_leaf(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_a_pruned_schema_reads_no_other_leaf(run: Any, parquet: Any) -> None:
     scan = parquet(EVENTS)
     narrow = t.Struct.of(repo=t.Struct.of(name=t.STRING), commits=t.List(t.Struct.of(size=t.LONG)))
     rows, counters = run(replace(scan, columns=narrow))
@@ -70,14 +73,14 @@ def test_a_pruned_schema_reads_no_other_leaf(run, parquet) -> None:  # type: ign
     )
 
 
-def test_a_projection_reads_what_it_needs(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_a_projection_reads_what_it_needs(run: Any, parquet: Any) -> None:
     rows, counters = run(parquet(EVENTS).select(n=path("commits").len(), s=path("repo.stars")))
     assert rows[5] == {"n": 2, "s": 5}
     assert rows[7] == {"n": 1, "s": None}
     assert counters.columns_decoded == 20
 
 
-def test_no_columns_at_all_still_have_rows(engine, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_no_columns_at_all_still_have_rows(engine: Any, parquet: Any) -> None:
     from millpond.plan import aggregates as agg
 
     scan = replace(parquet(EVENTS), columns=t.Struct())
@@ -87,7 +90,7 @@ def test_no_columns_at_all_still_have_rows(engine, parquet) -> None:  # type: ig
     assert sum(batch.num_rows for batch in engine.execute(scan)) == N
 
 
-def test_head_stops_and_counts_what_it_skipped(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_head_stops_and_counts_what_it_skipped(run: Any, parquet: Any) -> None:
     rows, counters = run(parquet(EVENTS, EVENTS, EVENTS).filter(col("id") >= 15).head(3))
     assert [row["id"] for row in rows] == [15, 16, 17]
     assert (counters.files_opened, counters.batches_decoded) == (1, 1)
@@ -96,7 +99,7 @@ def test_head_stops_and_counts_what_it_skipped(run, parquet) -> None:  # type: i
     assert counters.early_exit_batches_skipped == 8 + 2
 
 
-def test_constants_prune_files_before_they_are_opened(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_constants_prune_files_before_they_are_opened(run: Any, parquet: Any) -> None:
     scan = parquet(EVENTS, EVENTS)
     columns = t.Struct((*scan.columns.fields, t.Field("day", t.DATE), t.Field("n", t.DOUBLE)))
     files = tuple(
@@ -110,7 +113,7 @@ def test_constants_prune_files_before_they_are_opened(run, parquet) -> None:  # 
     assert (counters.files_opened, counters.files_pruned) == (1, 2)
 
 
-def test_missing_columns_and_members_are_null(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_missing_columns_and_members_are_null(run: Any, tmp_path: Path) -> None:
     path_ = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"s": [{"x": 1}, None], "l": [[{"p": 1}], []]}), path_)
     columns = t.Struct.of(
@@ -168,7 +171,9 @@ WIDENED = [
 
 
 @pytest.mark.parametrize(("stored", "wanted", "expected"), WIDENED)
-def test_narrower_types_are_widened(stored, wanted, expected, run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_narrower_types_are_widened(
+    stored: Any, wanted: Any, expected: Any, run: Any, tmp_path: Any
+) -> None:
     path_ = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"s": pa.StructArray.from_arrays([stored], ["v"]), "v": stored}), path_)
     columns = t.Struct.of(s=t.Struct.of(v=wanted), v=wanted)
@@ -179,7 +184,7 @@ def test_narrower_types_are_widened(stored, wanted, expected, run, tmp_path) -> 
     assert [row["v"] for row in kept] == [v for v in expected if v is not None]
 
 
-def test_int96_is_a_timestamp(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_int96_is_a_timestamp(run: Any, tmp_path: Path) -> None:
     path_ = str(tmp_path / "a.parquet")
     moment = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
     pq.write_table(
@@ -206,7 +211,9 @@ def test_int96_is_a_timestamp(run, tmp_path: Path) -> None:  # type: ignore[no-u
         (pa.array([[1]]), t.List(t.STRING)),
     ],
 )
-def test_other_types_are_errors_that_name_file_and_column(stored, wanted, run, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_other_types_are_errors_that_name_file_and_column(
+    stored: Any, wanted: Any, run: Any, tmp_path: Any
+) -> None:
     path_ = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"deep": pa.StructArray.from_arrays([stored], ["v"])}), path_)
     scan = Scan("parquet", (File(path_),), t.Struct.of(deep=t.Struct.of(v=wanted)))
@@ -216,7 +223,7 @@ def test_other_types_are_errors_that_name_file_and_column(stored, wanted, run, t
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "garbage", "flipped"])
-def test_damaged_files_are_named(damage, run, parquet, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_files_are_named(damage: Any, run: Any, parquet: Any, tmp_path: Any) -> None:
     scan = parquet(EVENTS, compression="zstd")
     file = Path(scan.files[0].path)
     data = file.read_bytes()
@@ -232,13 +239,13 @@ def test_damaged_files_are_named(damage, run, parquet, tmp_path) -> None:  # typ
     assert str(file) in str(caught.value)
 
 
-def test_file_urls(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_file_urls(run: Any, parquet: Any) -> None:
     scan = parquet(EVENTS)
     url = Path(scan.files[0].path).as_uri()
     assert len(run(replace(scan, files=(File(url),)))[0]) == N
 
 
-def test_names_with_dots_are_not_paths(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_names_with_dots_are_not_paths(run: Any, parquet: Any) -> None:
     scan = parquet(pa.table({"a": [{"b": 1}], "a.b": [2], "a b": ["x"]}))
     rows, counters = run(scan.filter(col("a.b") == 2).select(x=path("a.b"), y=col("a b")))
     assert rows == [{"x": 1, "y": "x"}]
@@ -246,7 +253,7 @@ def test_names_with_dots_are_not_paths(run, parquet) -> None:  # type: ignore[no
     assert (rows, counters.columns_decoded) == ([{"a.b": 2}], 1)
 
 
-def test_leaves_read_in_parts_make_whole_columns(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_leaves_read_in_parts_make_whole_columns(run: Any, parquet: Any) -> None:
     deep = pa.array(
         [
             None
@@ -282,7 +289,9 @@ def test_leaves_read_in_parts_make_whole_columns(run, parquet) -> None:  # type:
     assert counters.columns_decoded == counters.batches_decoded * leaves
 
 
-def test_repeated_texts_are_read_as_dictionaries_and_come_out_as_texts(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_repeated_texts_are_read_as_dictionaries_and_come_out_as_texts(
+    run: Any, parquet: Any
+) -> None:
     rows = 12_000
     table = pa.table(
         {
@@ -307,7 +316,7 @@ def test_repeated_texts_are_read_as_dictionaries_and_come_out_as_texts(run, parq
     assert run(plan)[0] == expected
 
 
-def test_a_dictionary_that_ends_half_way_in_a_nested_column(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_dictionary_that_ends_half_way_in_a_nested_column(run: Any, tmp_path: Path) -> None:
     rows = 20_000
     texts = ["same"] * (rows // 2) + [f"{i}" for i in range(rows // 2)]
     table = pa.table({"s": pa.StructArray.from_arrays([pa.array(texts)], ["t"])})
@@ -318,20 +327,20 @@ def test_a_dictionary_that_ends_half_way_in_a_nested_column(run, tmp_path: Path)
     assert [row["x"] for row in found] == texts[rows // 2 :]
 
 
-def test_a_condition_that_can_fail_never_sees_rows_dropped_before(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_a_condition_that_can_fail_never_sees_rows_dropped_before(run: Any, parquet: Any) -> None:
     rows = 12_000
     table = pa.table({"ok": [i % 2 == 0 for i in range(rows)], "t": ["7", "x"] * (rows // 2)})
     plan = parquet(table, rows=rows).filter(col("ok")).filter(col("t").cast(t.LONG) == 7)
     assert len(run(plan)[0]) == rows // 2
 
 
-def test_lists_of_texts_by_element(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_lists_of_texts_by_element(run: Any, parquet: Any) -> None:
     rows, counters = run(parquet(EVENTS).filter(path("labels").any(element() == "p0")).select("id"))
     assert [row["id"] for row in rows] == [42]
     assert (counters.batches_pruned, counters.batches_decoded) == (9, 1)
 
 
-def test_ragged_and_empty_row_groups(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_ragged_and_empty_row_groups(run: Any, tmp_path: Path) -> None:
     path_ = str(tmp_path / "a.parquet")
     table = EVENTS.select(["id"])
     with pq.ParquetWriter(path_, table.schema) as writer:

@@ -57,7 +57,9 @@ def _rank(value: Any) -> Any:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("source", ["memory", "parquet"])
-def test_random_sorts_equal_pythons(seed, source, run, tiny, parquet, same) -> None:  # type: ignore[no-untyped-def]
+def test_random_sorts_equal_pythons(
+    seed: Any, source: Any, run: Any, tiny: Any, parquet: Any, same: Any
+) -> None:
     rnd = random.Random(seed)
     data = table(rnd.choice([1, 6, 150]), seed)
     names = rnd.sample(sorted(CHOICES), rnd.randint(1, 3))
@@ -67,27 +69,28 @@ def test_random_sorts_equal_pythons(seed, source, run, tiny, parquet, same) -> N
         for n, d, first in keys
     ]
     expected = sorted(data.to_pylist(), key=functools.cmp_to_key(functools.partial(compare, keys)))
-    plan = (values(data) if source == "memory" else parquet(data, rows=13)).sort(*sort_keys)
+    below: Any = values(data) if source == "memory" else parquet(data, rows=13)
+    plan = below.sort(*sort_keys)
     in_memory, _ = run(plan)
     assert same(in_memory, expected)
     spilled, counters = run(plan, tiny)
     assert same(spilled, expected)
     assert (counters.spill_bytes > 0) == (data.num_rows > 20)
-    top, _ = run(plan.input.top_k(5, *sort_keys), tiny)
+    top, _ = run(below.top_k(5, *sort_keys), tiny)
     assert same(top, expected[:5])
 
 
-def test_each_row_group_is_decoded_once(run, tiny, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_each_row_group_is_decoded_once(run: Any, tiny: Any, parquet: Any) -> None:
     _, counters = run(parquet(table(100, 1)).sort("i"), tiny)
     assert counters.batches_decoded == 10
 
 
-def test_rows_held_stay_within_the_limit(run, tiny) -> None:  # type: ignore[no-untyped-def]
+def test_rows_held_stay_within_the_limit(run: Any, tiny: Any) -> None:
     _, counters = run(values(table(400, 1)).sort("i"), tiny)
     assert counters.peak_buffer_rows <= 20
 
 
-def test_without_spilling_a_larger_sort_is_refused(run, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_without_spilling_a_larger_sort_is_refused(run: Any, parquet: Any) -> None:
     settings = Settings.load(env={}, arrow_spill="never", arrow_max_buffer_rows=50)
     engine = ArrowEngine(settings=settings)
     scan = parquet(table(100, 1))
@@ -97,13 +100,13 @@ def test_without_spilling_a_larger_sort_is_refused(run, parquet) -> None:  # typ
     assert len(run(scan.head(50).sort("i"), engine)[0]) == 50
 
 
-def test_many_small_batches_become_few_runs(run, tiny, parquet) -> None:  # type: ignore[no-untyped-def]
+def test_many_small_batches_become_few_runs(run: Any, tiny: Any, parquet: Any) -> None:
     data = table(200, 3)
     rows, _ = run(parquet(data, rows=1).filter(col("row") % 3 == 0).sort(col("row").desc()), tiny)
     assert [row["row"] for row in rows] == list(range(198, -1, -3))
 
 
-def test_long_repeated_texts_sort_by_rank(run) -> None:  # type: ignore[no-untyped-def]
+def test_long_repeated_texts_sort_by_rank(run: Any) -> None:
     rnd = random.Random(5)
     words = [rnd.choice(["pear", "apple", "é", "", None]) for _ in range(5_000)]
     rows, _ = run(

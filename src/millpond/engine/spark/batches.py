@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.base.errors import EngineError
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -18,6 +16,9 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         return batch
     for field, column in zip(schema, batch.columns, strict=True):
         if not field.nullable and column.null_count:
+            # Here, since Spark's Python workers run this too, and may not have this package.
+            from millpond.base.errors import EngineError
+
             raise EngineError(
                 f"the column {field.name!r} holds nulls, its schema says that it has none",
                 engine="spark",

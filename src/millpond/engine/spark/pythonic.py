@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.types import to_spark
-from millpond.engine.spark.worker import CallStateful, FilterRows, StatefulCall, pack
+from millpond.engine.spark.worker import (
+    CallStateful,
+    FilterRows,
+    StatefulCall,
+    pack,
+    send_by_value,
+)
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.bound import BoundExpr, row_paths
 from millpond.plan.paths import Name
@@ -36,6 +42,7 @@ def compile_filter_ordered(
     schema = to_arrow_schema(node.schema.select(columns))
     filter_rows = FilterRows(pack(node.row_filter), tuple(columns), schema)
     one = _one_partition(frame.df, frame.keys, context)
+    send_by_value()
     df = one.mapInArrow(filter_rows, one.schema)
     return Frame(df, node.schema, natural=True, keys=frame.keys)
 
@@ -88,6 +95,7 @@ def _call_group(group: list[StatefulMapping], frame: Frame, context: Context) ->
     fields = tuple(Field(mapping.name, mapping.type) for mapping in group)
     result = _result_type(ordered, carried, fields)
     call = CallStateful(calls, tuple(partition), carried)
+    send_by_value()
     mapped = ordered.mapInArrow(call, result)
     schema = Struct((*frame.schema.fields, *fields))
     mapped = mapped.select(*context.columns((*schema.names, *frame.keys)))

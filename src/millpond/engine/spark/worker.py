@@ -1,7 +1,7 @@
 """What runs in Spark's Python workers: row filters and stateful functions over ordered batches.
 
-Both classes are sent to the workers. A definition of a user's own module goes by value, since a
-worker may not be able to import that module.
+Both classes go to the workers by value, and so do definitions from a user's own module: a worker
+may not be able to import either. Definitions that this package brings need it on the workers.
 """
 
 from __future__ import annotations
@@ -37,6 +37,15 @@ def pack(definition: Any) -> bytes:
         return bytes(pickler.dumps(definition))
     finally:
         pickler.unregister_pickle_by_value(module)
+
+
+def send_by_value() -> None:
+    """Let PySpark send this module's classes with their code."""
+    from millpond.engine.spark import batches
+
+    pickler = _cloudpickle()
+    for module in (sys.modules[__name__], batches):
+        pickler.register_pickle_by_value(module)
 
 
 def unpack(packed: bytes) -> Any:

@@ -73,7 +73,7 @@ LITERALS: list[tuple[Any, DataType]] = [
     (0.5, FLOAT),
     (decimal.Decimal("9" * 38), Decimal(38, 0)),
     (decimal.Decimal("-0." + "1" * 38), Decimal(38, 38)),
-    ("it's `a` \"b\" \\ ü \x00 😀\n", STRING),
+    ('it\'s `a` "b" \\ ü \x00 😀\n', STRING),
     ("", STRING),
     (b"\x00\xff'", BINARY),
     (b"", BINARY),

@@ -28,7 +28,9 @@ def test_sorting_is_stable_with_nulls_last(run_rows: Any) -> None:
 
 
 def test_nan_is_the_largest_number(run_rows: Any) -> None:
-    plan = values([{"x": x} for x in (NAN, 1.0, None, float("inf"), -0.0, 0.0)], Struct.of(x=DOUBLE))
+    plan = values(
+        [{"x": x} for x in (NAN, 1.0, None, float("inf"), -0.0, 0.0)], Struct.of(x=DOUBLE)
+    )
     assert [str(x) for (x,) in run_rows(plan.sort("x"))] == [
         *("-0.0", "0.0", "1.0", "inf", "nan", "None"),
     ]
@@ -112,7 +114,9 @@ def test_many_files_of_different_sizes_keep_their_order(run_rows: Any, scan_of: 
 
 
 def test_more_files_than_a_union_takes_keep_their_order(run_rows: Any, scan_of: Any) -> None:
-    tables = [pa.table({"x": pa.array(range(i * 10, i * 10 + i % 4), pa.int64())}) for i in range(40)]
+    tables = [
+        pa.table({"x": pa.array(range(i * 10, i * 10 + i % 4), pa.int64())}) for i in range(40)
+    ]
     plan = scan_of(*tables)
     expected = [x for i in range(40) for x in range(i * 10, i * 10 + i % 4)]
     assert [x for (x,) in run_rows(plan)] == expected
@@ -121,9 +125,7 @@ def test_more_files_than_a_union_takes_keep_their_order(run_rows: Any, scan_of: 
     ][:4]
 
 
-def test_splits_of_one_file_keep_their_order(
-    run_rows: Any, scan_of: Any, spark: Any
-) -> None:
+def test_splits_of_one_file_keep_their_order(run_rows: Any, scan_of: Any, spark: Any) -> None:
     plan = scan_of(pa.table({"x": pa.array(range(20_000), pa.int64())}), row_group_size=500)
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "20000")
@@ -167,7 +169,9 @@ def test_an_order_that_nobody_looks_at_costs_nothing(engine: Any) -> None:
 def test_filters_and_heads_in_long_chains(run_rows: Any) -> None:
     plan = values([{"x": 1}, {"x": 2}], Struct.of(x=LONG))
     for number in range(400):
-        plan = plan.filter(col("x") != -number) if number % 2 else plan.filter(col("x") < 10 + number)
+        plan = (
+            plan.filter(col("x") != -number) if number % 2 else plan.filter(col("x") < 10 + number)
+        )
     for _ in range(1500):
         plan = plan.head(1).head(5).select("x").select(col("x"))
     assert run_rows(plan) == [(1,)]

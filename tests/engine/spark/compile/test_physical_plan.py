@@ -26,7 +26,9 @@ def table_scan(scan_of: Any) -> Any:
 
 def physical(engine: Any, plan: Any, *, ordered: bool = False) -> str:
     df = engine.to_dataframe(plan, ordered=ordered)
-    text = str(df.sparkSession._jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "formatted"))
+    text = str(
+        df.sparkSession._jvm.PythonSQLUtils.explainString(df._jdf.queryExecution(), "formatted")
+    )
     assert not PYTHON.search(text)
     return text
 
@@ -52,7 +54,10 @@ def test_nested_columns_are_pruned_and_pushed(engine: Any, table_scan: Any) -> N
         path("tree.list[*].p").alias("p"), path("tree.deep.n")
     )
     text = physical(engine, plan)
-    assert "ReadSchema: struct<tree:struct<deep:struct<n:bigint>,list:array<struct<p:bigint>>>>" in text
+    assert (
+        "ReadSchema: struct<tree:struct<deep:struct<n:bigint>,list:array<struct<p:bigint>>>>"
+        in text
+    )
     assert "GreaterThan(tree.deep.n,0)" in text
 
 
@@ -101,7 +106,9 @@ def test_casts_stand_only_where_the_plan_has_them(engine: Any, table_scan: Any) 
     assert text.lower().count("cast(") == 1
 
 
-def test_explain_shows_the_plan_and_reads_nothing(engine: Any, table_scan: Any, tmp_path: Any) -> None:
+def test_explain_shows_the_plan_and_reads_nothing(
+    engine: Any, table_scan: Any, tmp_path: Any
+) -> None:
     text = engine.explain(table_scan.filter(col("a") > 0))
     assert "PushedFilters" in text
     (tmp_path / "part 0.parquet").write_bytes(b"not parquet")

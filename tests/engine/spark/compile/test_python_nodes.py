@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,7 +147,9 @@ def test_with_a_filter_and_one_state_per_key(run_rows: Any) -> None:
 def test_keys_that_are_equal_share_their_state(run_rows: Any) -> None:
     nan = float("nan")
     rows = [{"k": k, "v": 1} for k in (nan, 0.0, -0.0, nan, None, None)]
-    plan = values(rows, Struct.of(k=DOUBLE, v=LONG)).stateful("t", Running(), "v", partition_by=["k"])
+    plan = values(rows, Struct.of(k=DOUBLE, v=LONG)).stateful(
+        "t", Running(), "v", partition_by=["k"]
+    )
     assert [t for _, _, t in run_rows(plan)] == [1, 1, 2, 2, 1, 2]
 
 
@@ -155,3 +159,23 @@ def test_no_rows_at_all(run_rows: Any) -> None:
     assert run_rows(empty.filter_ordered(row_filter)) == []
     assert row_filter.runs[0].is_finished
     assert run_rows(empty.stateful("t", Running(), "v")) == []
+
+
+def test_what_is_sent_to_workers_needs_no_package_of_ours(tmp_path: Any) -> None:
+    from pyspark import cloudpickle
+
+    from millpond.engine.spark.worker import CallStateful, StatefulCall, pack, send_by_value
+
+    send_by_value()
+    call = StatefulCall(pack(Running()), ("a",), None, "r", pa.int64())
+    sent = cloudpickle.dumps(CallStateful((call,), (), ("a",)))
+    (tmp_path / "sent").write_bytes(sent)
+    code = (
+        "import sys; sys.modules['millpond'] = None\n"
+        "import pyarrow as pa\n"
+        "from pyspark import cloudpickle\n"
+        f"call = cloudpickle.loads(open({str(tmp_path / 'sent')!r}, 'rb').read())\n"
+        "batch = pa.record_batch({'a': [1, 2]})\n"
+        "assert [b.to_pydict() for b in call(iter([batch]))] == [{'a': [1, 2], 'r': [1, 3]}]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

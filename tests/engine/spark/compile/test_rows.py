@@ -247,6 +247,10 @@ def test_parse_json(run_rows: Any) -> None:
 
 def test_json_as_an_expression(run_rows: Any) -> None:
     plan = values([{"text": "[1,2]"}, {"text": '{"a":1}'}, {"text": "x"}])
-    assert run_rows(plan.select(l=col("text").parse_json(List(LONG)))) == [([1, 2],), (None,), (None,)]
+    assert run_rows(plan.select(l=col("text").parse_json(List(LONG)))) == [
+        ([1, 2],),
+        (None,),
+        (None,),
+    ]
     deep = plan.select(a=col("text").parse_json(Struct.of(a=LONG))).select(path("a.a"))
     assert run_rows(deep) == [(None,), (1,), (None,)]

@@ -93,9 +93,7 @@ def test_constants_go_with_every_row_of_their_file(
         for i in range(count)
     )
     plan = Scan("parquet", files, Struct.of(d=DATE, x=LONG, s=STRING), ("d", "s"))
-    expected = [
-        (days[i], x, None if i % 2 else "e") for i in range(count) for x in (i, -i)
-    ]
+    expected = [(days[i], x, None if i % 2 else "e") for i in range(count) for x in (i, -i)]
     assert run_rows(plan) == expected
     assert sorted(run_rows(plan, ordered=False), key=repr) == sorted(expected, key=repr)
     assert run_rows(plan.filter(col("d") == days[1])) == expected[2:4]
@@ -199,9 +197,7 @@ def test_listings(run_rows: Any, tmp_path: Path) -> None:
     assert all(at.tzinfo is not None for _, _, at in found)
 
 
-def test_large_tables_go_through_a_file(
-    run_table: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_tables_go_through_a_file(run_table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from millpond.engine.spark import values as compiled
 
     monkeypatch.setattr(compiled, "_DIRECT_BYTES", 100)

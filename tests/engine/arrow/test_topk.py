@@ -1,0 +1,65 @@
+"""Top-k: ties by position, keys before rows, row groups that can't hold a better row."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from millpond.base.settings import Settings
+from millpond.engine.arrow import ArrowEngine
+from millpond.plan.expr import col, path
+from millpond.plan.make import values
+
+ROWS = 200
+DATA = pa.table(
+    {
+        "id": list(range(ROWS)),
+        "key": [random.Random(i).choice([1, 2, 3, None]) for i in range(ROWS)],
+        "up": [{"v": i} for i in range(ROWS)],
+        "wide": [f"{i}" * 10 for i in range(ROWS)],
+    }
+)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 60, 500])
+@pytest.mark.parametrize("source", ["memory", "parquet", "projected"])
+def test_ties_are_broken_by_position(count: Any, source: Any, run: Any, parquet: Any) -> None:
+    plan = values(DATA) if source == "memory" else parquet(DATA, rows=9)
+    if source == "projected":
+        plan = plan.select("id", k2=col("key") * 2, key=col("key"))
+    rows, _ = run(plan.top_k(count, col("key").desc()))
+    expected = sorted(DATA.to_pylist(), key=lambda r: (r["key"] is None, -(r["key"] or 0)))
+    assert [row["id"] for row in rows] == [row["id"] for row in expected[:count]]
+
+
+def test_keys_are_decoded_first_and_rows_where_they_are(run: Any, parquet: Any) -> None:
+    plan = parquet(DATA).filter(col("id") != 199).top_k(3, (col("id") % 50).desc(), "id")
+    rows, counters = run(plan)
+    assert [row["id"] for row in rows] == [49, 99, 149]
+    assert rows[0]["wide"] == "49" * 10
+    # 20 row groups for the keys, 3 again for the rows; all 4 leaves are read only there.
+    assert counters.batches_decoded == 23
+    assert counters.columns_decoded == 20 * 1 + 3 * 4
+
+
+def test_row_groups_that_cant_be_better_are_skipped(run: Any, parquet: Any) -> None:
+    rows, counters = run(parquet(DATA, rows=10).top_k(5, path("up.v")))
+    assert [row["id"] for row in rows] == [0, 1, 2, 3, 4]
+    assert counters.batches_pruned == 0, "too few rows have been seen for a limit"
+    big = pa.table({"v": list(range(20_000)), "w": ["x"] * 20_000})
+    rows, counters = run(parquet(big, rows=5_000).select("w", v=col("v")).top_k(5, "v"))
+    assert [row["v"] for row in rows] == [0, 1, 2, 3, 4]
+    assert counters.batches_pruned == 3
+
+
+def test_more_than_the_buffer_holds_is_sorted(run: Any, parquet: Any) -> None:
+    engine = ArrowEngine(settings=Settings.load(env={}, arrow_max_buffer_rows=50))
+    for plan in (parquet(DATA), values(DATA)):
+        top = plan.top_k(100, col("id").desc())
+        assert "Sort id desc" in engine.explain(top)
+        rows, counters = run(top, engine)
+        assert [row["id"] for row in rows] == list(range(199, 99, -1))
+        assert counters.spill_bytes > 0
