@@ -108,11 +108,11 @@ def _group_high_spark(events: DataFrame) -> DataFrame:
 
 
 def _sort(events: Plan) -> Plan:
-    return events.select("id", "score", mp.path("repo.name").alias("repo")).sort("score")
+    return events.select("id", "score", mp.path("repo.name").alias("repo")).sort("score", "id")
 
 
 def _sort_spark(events: DataFrame) -> DataFrame:
-    return events.selectExpr("id", "score", "repo.name as repo").orderBy("score")
+    return events.selectExpr("id", "score", "repo.name as repo").orderBy("score", "id")
 
 
 def _projection(events: Plan) -> Plan:
@@ -192,7 +192,7 @@ CASES: Final = (
     Case(
         "sort",
         plan=_sort,
-        sql="select id, score, repo.name as repo from {events} order by score",
+        sql="select id, score, repo.name as repo from {events} order by score, id",
         spark=_sort_spark,
         order="sorted",
     ),

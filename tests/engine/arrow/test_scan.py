@@ -350,3 +350,10 @@ def test_ragged_and_empty_row_groups(run: Any, tmp_path: Path) -> None:
     assert [row["id"] for row in run(scan)[0]] == list(range(N))
     assert [row["id"] for row in run(scan.take([99, 1, 40, 41]))[0]] == [99, 1, 40, 41]
     assert [row["id"] for row in run(scan.tail(61))[0]] == list(range(39, N))
+
+
+def test_a_time_that_does_not_fit_names_file_and_column(run: Any, tmp_path: Path) -> None:
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"at": pa.array([2**62], pa.timestamp("ms"))}), path_)
+    with pytest.raises(SourceError, match=r"column at of .*a\.parquet holds what does not fit"):
+        run(Scan("parquet", (File(path_),), t.Struct.of(at=t.TIMESTAMP)))

@@ -85,9 +85,12 @@ def test_each_row_group_is_decoded_once(run: Any, tiny: Any, parquet: Any) -> No
     assert counters.batches_decoded == 10
 
 
-def test_rows_held_stay_within_the_limit(run: Any, tiny: Any) -> None:
-    _, counters = run(values(table(400, 1)).sort("i"), tiny)
-    assert counters.peak_buffer_rows <= 20
+def test_rows_held_stay_within_the_limit(run: Any) -> None:
+    for batch_rows in (5_000, 20_000):
+        settings = Settings.load(env={}, arrow_batch_rows=batch_rows, arrow_max_buffer_rows=20_000)
+        _, counters = run(values(table(100_000, 1)).sort("i"), ArrowEngine(settings=settings))
+        assert counters.spill_bytes > 0
+        assert 10_000 < counters.peak_buffer_rows <= 20_000
 
 
 def test_without_spilling_a_larger_sort_is_refused(run: Any, parquet: Any) -> None:

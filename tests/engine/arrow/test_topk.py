@@ -46,13 +46,30 @@ def test_keys_are_decoded_first_and_rows_where_they_are(run: Any, parquet: Any) 
 
 
 def test_row_groups_that_cant_be_better_are_skipped(run: Any, parquet: Any) -> None:
-    rows, counters = run(parquet(DATA, rows=10).top_k(5, path("up.v")))
-    assert [row["id"] for row in rows] == [0, 1, 2, 3, 4]
-    assert counters.batches_pruned == 0, "too few rows have been seen for a limit"
-    big = pa.table({"v": list(range(20_000)), "w": ["x"] * 20_000})
-    rows, counters = run(parquet(big, rows=5_000).select("w", v=col("v")).top_k(5, "v"))
-    assert [row["v"] for row in rows] == [0, 1, 2, 3, 4]
-    assert counters.batches_pruned == 3
+    scan = parquet(DATA)
+    for key, best in ((path("up.v").asc(), [0, 1, 2]), (path("up.v").desc(), [199, 198, 197])):
+        rows, counters = run(scan.top_k(3, key))
+        assert [row["id"] for row in rows] == best
+        assert counters.batches_pruned == 19
+    rows, counters = run(
+        scan.filter(col("id") < 150).select("wide", v=path("up.v")).top_k(3, col("v").desc())
+    )
+    assert [row["v"] for row in rows] == [149, 148, 147]
+    assert counters.batches_pruned == 5 + 14
+
+
+def test_looking_ahead_keeps_the_order_of_equal_rows(run: Any, parquet: Any) -> None:
+    ties = pa.table({"k": [1] * 30 + [0] * 5 + [2] * 5, "id": list(range(40))})
+    rows, _ = run(parquet(ties, rows=10).top_k(8, col("k").desc()))
+    assert [row["id"] for row in rows] == [35, 36, 37, 38, 39, 0, 1, 2]
+    same = pa.table({"k": [1] * 40, "id": list(range(40)), "w": ["x"] * 40})
+    rows, _ = run(parquet(same, rows=10).top_k(12, "k"))
+    assert [row["id"] for row in rows] == list(range(12))
+
+
+def test_nothing_is_fetched_where_the_keys_are_all(run: Any, parquet: Any) -> None:
+    _, counters = run(parquet(DATA).select("id", "key").top_k(3, col("key") + 0, "id"))
+    assert (counters.files_opened, counters.batches_decoded) == (1, 20)
 
 
 def test_more_than_the_buffer_holds_is_sorted(run: Any, parquet: Any) -> None:

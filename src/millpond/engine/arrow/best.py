@@ -33,6 +33,7 @@ class Best:
         self._rows: list[pa.RecordBatch] = []
         self._held = 0
         self._bound: pa.Scalar | None = None
+        self._expected: pa.Scalar | None = None
 
     @property
     def held(self) -> int:
@@ -44,22 +45,36 @@ class Best:
         """The first key of the last of the best; None before there are enough."""
         return self._bound
 
+    @property
+    def expected(self) -> pa.Scalar | None:
+        """What `expect` was told."""
+        return self._expected
+
+    def expect(self, bound: pa.Scalar) -> None:
+        """Say that as many rows as wanted are at least as good as this, by their first key."""
+        self._expected = bound
+
     def candidates(self, code: pa.Array) -> NDArray[np.int64] | None:
         """Which rows may be among the best, by their first key; None stands for all."""
-        mask = None if self._bound is None else self._mask(code, self._bound)
-        if mask is None:
+        masks = []
+        if self._expected is not None:
+            masks.append(self._mask(code, self._expected, ties=True))
+        if self._bound is not None:
+            # With one key, an equal row that comes later has lost already.
+            masks.append(self._mask(code, self._bound, ties=len(self.orders) > 1))
+        known = [mask for mask in masks if mask is not None]
+        if not known:
             return None
+        mask = known[0] if len(known) == 1 else pc.and_(*known)
         kept: NDArray[np.int64] = pc.indices_nonzero(mask).to_numpy().view("int64")
         return None if len(kept) == len(code) else kept
 
-    def _mask(self, code: pa.Array, bound: pa.Scalar) -> pa.Array | None:
+    def _mask(self, code: pa.Array, bound: pa.Scalar, *, ties: bool) -> pa.Array | None:
         order = self.orders[0]
         if not bound.is_valid:
             return code.is_null() if order.nulls_first else None
-        # With one key, an equal row that comes later has lost already.
         names = ("greater", "greater_equal") if order.descending else ("less", "less_equal")
-        mask = pc.call_function(names[len(self.orders) > 1], [code, bound])
-        return mask.fill_null(order.nulls_first)
+        return pc.call_function(names[ties], [code, bound]).fill_null(order.nulls_first)
 
     def add(self, codes: list[pa.Array], rows: pa.RecordBatch) -> None:
         """More rows with their keys."""

@@ -6,7 +6,7 @@ Floating point numbers become whole numbers in the same order: NaN is one value 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,11 +39,11 @@ def to_code(array: pa.Array) -> pa.Array:
         return array
     wide = array.type == pa.float64()
     whole, bits = (np.int64, 63) if wide else (np.int32, 31)
-    values = array.fill_null(0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
+    values = _filled(array) + 0.0  # -0.0 becomes 0.0
     nan = np.isnan(values)
     if nan.any():
         values[nan] = np.nan
-    raw = values.astype(np.float64 if wide else np.float32, copy=False).view(whole)
+    raw: NDArray[Any] = values.astype(np.float64 if wide else np.float32, copy=False).view(whole)
     codes = raw ^ ((raw >> bits) & np.iinfo(whole).max)
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(codes, mask=mask)
@@ -54,7 +54,7 @@ def from_code(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if not at.is_floating(type_):
         return array
     bits = 63 if type_ == pa.float64() else 31
-    codes = array.fill_null(0).to_numpy(zero_copy_only=False)
+    codes = _filled(array)
     values = (codes ^ ((codes >> bits) & np.iinfo(codes.dtype).max)).view(type_.to_pandas_dtype())
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(values, type_, mask=mask)
@@ -84,15 +84,29 @@ def permutation(
 
 
 def _by_number(code: pa.Array, numbers: NDArray[np.int64], order: Order) -> NDArray[np.int64]:
-    """One key: numpy's stable sort is quick on what is partly sorted, and nulls are put aside."""
+    """One key of whole numbers: numpy sorts it fastest, and nulls are put aside."""
     if order.descending:
         numbers = ~numbers
     if not code.null_count:
-        return np.argsort(numbers, kind="stable")
+        return _argsort(numbers)
     null = code.is_null().to_numpy(zero_copy_only=False)
     nulls, rest = np.flatnonzero(null), np.flatnonzero(~null)
-    rest = rest[np.argsort(numbers[rest], kind="stable")]
+    rest = rest[_argsort(numbers[rest])]
     return np.concatenate([nulls, rest] if order.nulls_first else [rest, nulls])
+
+
+def _argsort(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A stable order. numpy's other sort is several times as fast, so use it and mend ties."""
+    order = np.argsort(numbers)
+    ranked = numbers[order]
+    ties = ranked[1:] == ranked[:-1]
+    if not ties.any():
+        return order
+    groups = np.concatenate([[0], np.cumsum(~ties)]) * len(numbers)
+    mended = groups + order
+    mended.sort()
+    found: NDArray[np.int64] = mended - groups
+    return found
 
 
 def _as_numbers(code: pa.Array) -> NDArray[np.int64] | None:
@@ -106,8 +120,15 @@ def _as_numbers(code: pa.Array) -> NDArray[np.int64] | None:
         code = code.view(pa.int64())
     elif not at.is_integer(type_):
         return None
-    numbers: NDArray[np.int64] = code.fill_null(0).to_numpy(zero_copy_only=False)
-    return numbers
+    return _filled(code)
+
+
+def _filled(array: pa.Array) -> NDArray[Any]:
+    """The values as numpy's, with nulls as anything."""
+    # Filling copies even where there is nothing to fill.
+    filled = array.fill_null(0) if array.null_count else array
+    values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+    return values
 
 
 def _ranked(code: pa.Array | pa.ChunkedArray) -> pa.Array:

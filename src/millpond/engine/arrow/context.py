@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.source.files import Files
     from millpond.plan.counters import Counters
 
-_MEMORY_SHARE = 16
-"""One buffering operator may take a sixteenth of the machine's memory."""
+SPILLING_SHARE = 64
+"""What can spill takes a 64th of the machine's memory: spilling costs little, memory much."""
+HOLDING_SHARE = 8
+"""What can't spill may take an eighth."""
 _FEWEST_ROWS = 65_536
 
 
@@ -53,11 +55,11 @@ class Context:
             seen.rows += rows
             seen.batches += 1
 
-    def buffer_rows(self, schema: t.Struct) -> int:
+    def buffer_rows(self, schema: t.Struct, *, share: int = SPILLING_SHARE) -> int:
         """How many rows of this schema an operator may hold in memory."""
         if self.settings.max_buffer_rows is not None:
             return self.settings.max_buffer_rows
-        return max(_FEWEST_ROWS, _memory_bytes() // _MEMORY_SHARE // row_bytes(schema))
+        return max(_FEWEST_ROWS, _memory_bytes() // share // row_bytes(schema))
 
     def temporary(self, name: str) -> Path:
         """A path for a temporary file, in a directory that lives as long as this run."""

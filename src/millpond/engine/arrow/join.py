@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from millpond.base.errors import BudgetExceededError
 from millpond.engine.arrow.codes import to_code
+from millpond.engine.arrow.context import HOLDING_SHARE
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.joinkeys import JoinKeys
 from millpond.engine.arrow.operator import Operator
@@ -62,7 +63,7 @@ class JoinRows(Operator):
                 yield self._pairs(None, right, np.full(len(rest), -1), rest)
 
     def _right_side(self) -> Generator[Operator, Any, pa.RecordBatch]:
-        limit = self.context.buffer_rows(self.join.right.schema)
+        limit = self.context.buffer_rows(self.join.right.schema, share=HOLDING_SHARE)
         batches: list[pa.RecordBatch] = []
         rows = 0
         while (batch := (yield self.inputs[1])) is not None:

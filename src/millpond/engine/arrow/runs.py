@@ -34,6 +34,11 @@ class Runs:
         self._reader: pa.RecordBatchFileReader | None = None
         self._written = 0
 
+    @property
+    def spilled(self) -> bool:
+        """Whether runs are on disk."""
+        return self._writer is not None
+
     def add(self, run: pa.RecordBatch) -> None:
         """One more run, its rows in their final order."""
         step = self._piece_rows

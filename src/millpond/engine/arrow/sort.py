@@ -95,13 +95,18 @@ class SortRows(Operator):
         keys.clear()
         final = permutation(columns, self.orders)
         run_of = np.searchsorted(starts, final, side="right") - 1
-        cursors, window = runs.cursors(), self.context.batch_rows
+        cursors = runs.cursors()
+        # The other half of what may be held are pieces of runs that are not used up.
+        half = max(1, self.context.buffer_rows(self.schema) // 2)
+        window = min(self.context.batch_rows, half)
         for first in range(0, len(final), window):
             wanted = run_of[first : first + window]
             pieces: list[pa.RecordBatch] = []
             for run, count in enumerate(np.bincount(wanted).tolist()):
                 if count:
                     pieces += cursors[run].read(count)
+            if runs.spilled:
+                self.context.counters.peak(len(wanted) + sum(c.held for c in cursors))
             yield _interleave(pieces, wanted)
 
 

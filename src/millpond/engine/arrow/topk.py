@@ -100,26 +100,53 @@ class TopOfParquet(Operator):
                 self.context.counters.add("files_pruned")
             else:
                 self._search(number, entry, best)
-        places = best.finish()
-        if places is not None:
-            yield self._fetch(places)
+        found = best.finish()
+        if found is not None:
+            yield found if self._keys_are_all else self._fetch(found)
 
     def _search(self, number: int, entry: Entry, best: Best) -> None:
         spec, context = self.spec, self.context
         source = ParquetSource(entry.path, entry.constants, context)
         try:
-            for g in open_groups(source, spec, context):
-                better = self._better(best)
-                if better is not None and not source.may_hold(g, [better]):
+            groups = {g: source.group(g) for g in open_groups(source, spec, context)}
+            self._look_ahead(entry, groups, best)
+            for g in list(groups):
+                if any(not source.may_hold(g, [limit]) for limit in self._limits(best)):
                     context.counters.add("batches_pruned")
                     continue
-                group = source.group(g)
+                group = groups.pop(g)
                 rows = spec.survivors(group, initial_rows(entry, source, g), context)
                 context.note(spec.scan_node, group.rows)
                 if rows is None or len(rows):
                     self._gather(best, (number, group), rows)
         finally:
             source.close()
+
+    def _look_ahead(self, entry: Entry, groups: dict[int, RowGroup], best: Best) -> None:
+        """Look at the most promising row group first: it tells which others can't hold better.
+
+        Nothing is gathered from it yet, so that equal rows are still met in their order.
+        """
+        key = self._stored_key
+        if key is None or self.keys[0].nulls_first or len(groups) < 2:
+            return
+        limits = {g: group.source.bounds(g, key) for g, group in groups.items()}
+        known = {g: b.high if self.keys[0].descending else b.low for g, b in limits.items() if b}
+        known = {g: limit for g, limit in known.items() if limit is not None}
+        if not known:
+            return
+        pick = max if self.keys[0].descending else min
+        group = groups[pick(known, key=lambda g: known[g])]
+        rows = initial_rows(entry, group.source, group.number)
+        rows = self.spec.survivors(group, rows, self.context, note=False)
+        if (group.rows if rows is None else len(rows)) >= self.count:
+            (code,) = self._stages[0].codes(group, rows)
+            ahead = Best(self.count, best.orders[:1])
+            ahead.gather([code], pa.record_batch([code], ["code"]))
+            found = ahead.finish()
+            assert found is not None
+            if found.column(0)[-1].is_valid:
+                best.expect(found.column(0)[-1])
 
     def _gather(
         self, best: Best, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
@@ -135,19 +162,34 @@ class TopOfParquet(Operator):
         if rows is None or len(rows):
             for stage in others:
                 codes += stage.codes(group, rows)
-            rows = np.arange(group.rows) if rows is None else rows
-            best.gather(codes, _places(number, group.number, rows))
+            if self._keys_are_all:
+                best.gather(codes, self.spec.result(group, rows))
+            else:
+                rows = np.arange(group.rows) if rows is None else rows
+                best.gather(codes, _places(number, group.number, rows))
             self.context.counters.peak(best.held)
 
-    def _better(self, best: Best) -> BoundExpr | None:
+    @cached_property
+    def _keys_are_all(self) -> bool:
+        """Whether what is given needs nothing but what the keys need: then nothing is fetched."""
+        needs = [stage.need for stage in self._stages]
+        return all(
+            any(field in need for need in map(tuple, needs)) for field in self.spec.result_need
+        )
+
+    def _limits(self, best: Best) -> list[BoundExpr]:
         """What a row has to satisfy to be among the best, where statistics can tell."""
-        key, bound = self.keys[0], best.bound
-        expr = self._stored_key
-        if expr is None or bound is None or not bound.is_valid or key.nulls_first:
-            return None
-        value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
-        names = ("gt", "ge") if key.descending else ("lt", "le")
-        return BoundCall(names[len(self.keys) > 1], (expr, BoundLiteral(value, expr.type)), BOOLEAN)
+        key, expr = self.keys[0], self._stored_key
+        if expr is None or key.nulls_first:
+            return []
+        found: list[BoundExpr] = []
+        for bound, ties in ((best.expected, True), (best.bound, len(self.keys) > 1)):
+            if bound is not None and bound.is_valid:
+                value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
+                names = ("gt", "ge") if key.descending else ("lt", "le")
+                limit = BoundLiteral(value, expr.type)
+                found.append(BoundCall(names[ties], (expr, limit), BOOLEAN))
+        return found
 
     @cached_property
     def _stored_key(self) -> BoundPath | None:

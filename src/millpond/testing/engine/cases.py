@@ -231,6 +231,8 @@ EXPRESSIONS: dict[str, Callable[[Plan], Plan]] = {
         has=col("tags").contains("p1"),
         big=col("nums").any(element() > 3),
         nan=col("nums").any(element().is_nan()),
+        equal_nan=col("nums").any(element() == float("nan")),
+        equal_zero=col("nums").any(element() == 0.0),
         ks=col("items").any((path("k") == "k1") & (path("v") > 1)),
         every=col("items").all(path("v") > 1),
         nested=col("items").any(path("sub").any(path("q") > 1)),

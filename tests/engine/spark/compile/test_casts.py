@@ -1,5 +1,7 @@
 """Casts: grammar, rounding, ranges. A cast that fails gives null or an error, as asked."""
 
+# ruff: noqa: DTZ001 - timestamps without a zone are what is tested
+
 from __future__ import annotations
 
 import datetime as dt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -52,7 +52,7 @@ class Running:
     """The sum so far, of the rows that are accepted."""
 
     name = "running"
-    config: dict[str, Any] = {}
+    config: ClassVar[dict[str, Any]] = {}
 
     def return_type(self, input_types: tuple[DataType, ...]) -> DataType:
         return input_types[0]
@@ -168,7 +168,8 @@ def test_what_is_sent_to_workers_needs_no_package_of_ours(tmp_path: Any) -> None
 
     send_by_value()
     call = StatefulCall(pack(Running()), ("a",), None, "r", pa.int64())
-    sent = cloudpickle.dumps(CallStateful((call,), (), ("a",)))
+    pickler: Any = cloudpickle
+    sent = pickler.dumps(CallStateful((call,), (), ("a",)))
     (tmp_path / "sent").write_bytes(sent)
     code = (
         "import sys; sys.modules['millpond'] = None\n"

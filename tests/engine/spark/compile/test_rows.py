@@ -1,5 +1,7 @@
 """Filter, Project, ParseJson, Union, Join and Aggregate on small tables."""
 
+# ruff: noqa: DTZ001 - timestamps without a zone are what is tested
+
 from __future__ import annotations
 
 import datetime as dt
@@ -88,14 +90,26 @@ ALONE = [(2, 20, None, None), (None, 30, None, None), (9, 5, None, None)]
         (
             "full",
             False,
-            [*PAIRS[:2], *ALONE[:2], *PAIRS[2:], ALONE[2]]
-            + [(None, None, None, "q"), (None, None, 7, "s")],
+            [
+                *PAIRS[:2],
+                *ALONE[:2],
+                *PAIRS[2:],
+                ALONE[2],
+                (None, None, None, "q"),
+                (None, None, 7, "s"),
+            ],
         ),
         (
             "full",
             True,
-            [*PAIRS[:2], ALONE[0], (None, 30, None, "q"), *PAIRS[2:], ALONE[2]]
-            + [(None, None, 7, "s")],
+            [
+                *PAIRS[:2],
+                ALONE[0],
+                (None, 30, None, "q"),
+                *PAIRS[2:],
+                ALONE[2],
+                (None, None, 7, "s"),
+            ],
         ),
         ("semi", False, [(1, 10), (1, 40)]),
         ("semi", True, [(1, 10), (None, 30), (1, 40)]),

@@ -1,5 +1,7 @@
 """Scans: files of every format, constants, deleted rows, odd names, files that fail."""
 
+# ruff: noqa: DTZ001 - timestamps without a zone are what is tested
+
 from __future__ import annotations
 
 import datetime as dt

@@ -14,11 +14,12 @@ import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.conform import conform
-from millpond.engine.arrow.source.files import local_path, unreadable
+from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.plan.arrow import to_arrow, to_arrow_schema
+from millpond.plan.paths import Name
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
-    from millpond.plan.bound import BoundExpr
-    from millpond.plan.types import DataType
+    from millpond.plan.bound import BoundExpr, BoundPath
+    from millpond.plan.types import DataType, Field
 
 _READ_ERRORS = (OSError, pa.ArrowException)
 _FEWEST_ROWS = 10_000
@@ -99,6 +100,13 @@ class ParquetSource:
             return cache[steps]
 
         return all(may_hold(predicate, lookup) for predicate in predicates)
+
+    def bounds(self, group: int, path: BoundPath) -> Bounds | None:
+        """What statistics say about a path of names in a row group; None is nothing."""
+        names = tuple(step.name for step in path.steps if isinstance(step, Name))
+        if len(names) < len(path.steps):
+            return None
+        return self._bounds(self.metadata.row_group(group), names, path.type)
 
     def _bounds(self, chunks: Any, steps: tuple[str, ...], type_: DataType) -> Bounds | None:
         constant = self.constants.get(steps[0])
@@ -190,8 +198,15 @@ class RowGroup:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
                 array = self._raw[field.name]
-                arrays.append(conform(array if chosen is None else array.take(chosen), field.type))
+                arrays.append(self._conform(array if chosen is None else array.take(chosen), field))
         return batch_of(arrays, wanted, count)
+
+    def _conform(self, array: pa.Array, field: Field) -> pa.Array:
+        try:
+            return conform(array, field.type)
+        except pa.ArrowInvalid as error:
+            reason = f"holds what does not fit {field.type}: {error}"
+            raise unfit(self.source.path, field.name, reason) from error
 
     def texts(self, steps: tuple[str, ...], wanted: Struct) -> pa.DictionaryArray | None:
         """A text column as few different texts and a number for each row; None if it has many."""

@@ -73,7 +73,12 @@ class ScanSpec:
         return tuple(condition.expr for condition in self.conditions)
 
     def survivors(
-        self, group: RowGroup, rows: NDArray[np.int64] | None, context: Context
+        self,
+        group: RowGroup,
+        rows: NDArray[np.int64] | None,
+        context: Context,
+        *,
+        note: bool = True,
     ) -> NDArray[np.int64] | None:
         """Which of these rows of a row group meet all conditions; None stands for all rows."""
         for condition in self.conditions:
@@ -81,7 +86,7 @@ class ScanSpec:
             if kept is not None:
                 rows = kept if rows is None else rows[kept]
             count = group.rows if rows is None else len(rows)
-            if count:
+            if count and note:
                 context.note(condition.node, count)
             if not count:
                 break

@@ -101,6 +101,21 @@ class Expressions:
         f = self.api.functions
         assert isinstance(node.list.type, List)
         inner = node.list.type.element
+        sought = sought_element(node)
+        if sought is not None:
+            # The same three values as `exists`, without a lambda for each element.
+            found: Column = f.array_contains(elements, self._build(sought, []))
+            return found
         function = f.exists if node.kind == "any" else f.forall
         made: Column = function(elements, lambda x: self._compile(node.predicate, x, inner))
         return made
+
+
+def sought_element(node: BoundQuantifier) -> BoundLiteral | None:
+    """The literal of `any(list, element = literal)`; None if it is another question."""
+    test = node.predicate
+    if node.kind != "any" or not isinstance(test, BoundCall) or test.function != "eq":
+        return None
+    paths = [arg for arg in test.args if isinstance(arg, BoundPath) and not arg.steps]
+    given = [arg for arg in test.args if isinstance(arg, BoundLiteral) and arg.value is not None]
+    return given[0] if len(paths) == len(given) == 1 else None
