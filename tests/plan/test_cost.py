@@ -174,3 +174,11 @@ def test_what_is_held() -> None:
 def test_nothing_is_counted_twice_in_the_total() -> None:
     base = scan(File("f", 10**6, 1000))
     assert estimate(base.union(base)).files == 1
+
+
+def test_a_conjunct_costs_only_where_those_before_it_hold() -> None:
+    base = scan(File("f", 10**6, 1000))
+    alone = estimate_nodes(base.filter(col("s").like("%x")))[-1].cpu_per_row
+    after = estimate_nodes(base.filter((col("a") == 1) & col("s").like("%x")))[-1].cpu_per_row
+    assert alone == 0.2
+    assert after == pytest.approx(0.1 + 0.1 * 0.2)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from millpond.base.settings import Settings
-from millpond.engine.arrow import ArrowEngine
+from millpond.engine.arrow import ArrowEngine, scan
 from millpond.plan.expr import col, path
 from millpond.plan.make import values
 
@@ -80,3 +82,14 @@ def test_more_than_the_buffer_holds_is_sorted(run: Any, parquet: Any) -> None:
         rows, counters = run(top, engine)
         assert [row["id"] for row in rows] == list(range(199, 99, -1))
         assert counters.spill_bytes > 0
+
+
+def test_rows_near_a_row_groups_start_are_fetched_from_there(tmp_path: Path) -> None:
+    count = 1000
+    keys = [float(count - n) for n in range(count)]
+    table = pa.table({"k": keys, "text": [f"t{n}" for n in range(count)]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    plan = scan(tmp_path / "a.parquet").top_k(3, col("k").desc())
+    run = ArrowEngine().execute(plan)
+    assert pa.Table.from_batches(list(run)).to_pylist() == table.slice(0, 3).to_pylist()
+    assert run.counters.rows_decoded == count + 3

@@ -11,9 +11,16 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from millpond.plan.cost.expressions import PER_ROW, VECTORISED, expressions_cost
+from millpond.plan.bound import BoundExpr, conjuncts
+from millpond.plan.cost.expressions import (
+    PER_ROW,
+    VECTORISED,
+    expression_cost,
+    expressions_cost,
+)
+from millpond.plan.cost.selectivity import selectivity
 from millpond.plan.cost.sizes import output_rows, width
-from millpond.plan.cost.statistics import NOTHING, node_statistics
+from millpond.plan.cost.statistics import NOTHING, Statistics, node_statistics
 from millpond.plan.order import Head, Shuffle, Sort, Tail, TopK
 from millpond.plan.rewrite import own_expressions
 from millpond.plan.rows import Aggregate, Filter, FilterOrdered, Join, ParseJson, Project, Union
@@ -85,7 +92,9 @@ def estimate_nodes(plan: Plan) -> tuple[Estimate, ...]:
     made: dict[int, Estimate] = {}
     for node in order:
         inputs = [made[id(child)] for child in node.children]
-        made[id(node)] = _estimate(node, inputs, rows[id(node)], asked[id(node)])
+        below = known[id(node.children[0])] if node.children else NOTHING
+        per_row = _cpu_per_row(node, below)
+        made[id(node)] = _estimate(node, inputs, rows[id(node)], asked[id(node)], per_row)
     return tuple(made[id(node)] for node in order)
 
 
@@ -102,8 +111,9 @@ def _asked(order: list[Plan], rows: dict[int, float | None]) -> dict[int, float]
     return asked
 
 
-def _estimate(node: Plan, inputs: list[Estimate], rows: float | None, asked: float) -> Estimate:
-    per_row = _cpu_per_row(node)
+def _estimate(
+    node: Plan, inputs: list[Estimate], rows: float | None, asked: float, per_row: float
+) -> Estimate:
     seen = _total([_given(item) for item in inputs]) if inputs else rows
     read = _reading(node, rows, asked) if isinstance(node, Scan) else (0.0, 0, 0)
     cost = None if seen is None else seen * per_row
@@ -143,7 +153,18 @@ def _reading(node: Scan, rows: float | None, asked: float) -> tuple[float | None
     return None if size is None else size * asked, files, groups
 
 
-def _cpu_per_row(node: Plan) -> float:
+def _cascade(predicate: BoundExpr, known: Statistics) -> float:
+    """A predicate's cost a row: each conjunct sees only what those before it let through."""
+    cost, share = 0.0, 1.0
+    for part in conjuncts(predicate):
+        cost += share * expression_cost(part)
+        share *= selectivity(part, known)
+    return cost
+
+
+def _cpu_per_row(node: Plan, known: Statistics) -> float:
+    if isinstance(node, Filter):
+        return _cascade(node.predicate, known)
     own = expressions_cost(own_expressions(node))
     if isinstance(node, FilterOrdered):
         return PER_ROW
@@ -157,7 +178,7 @@ def _cpu_per_row(node: Plan) -> float:
         return own + 2 * VECTORISED
     if isinstance(node, Window):
         return own + 4 * VECTORISED * len(node.calls)
-    if isinstance(node, Filter | Project):
+    if isinstance(node, Project):
         return own
     return 0.0 if not node.children else VECTORISED / 10
 

@@ -35,6 +35,8 @@ _READ_ERRORS = (OSError, pa.ArrowException)
 _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
+_EARLY = 0.9
+"""Rows that all stand before this share of a row group are read from its beginning only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,10 @@ class ParquetSource:
             self._wanted.append(wanted)
         return found
 
-    def read(self, group: int, leaves: list[int]) -> list[pa.Table]:
+    def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
+        if until is not None:
+            return [_read_first(self.parquet, group, leaves, until)]
         texts = [leaf for leaf in leaves if self._repeats(leaf)]
         tables = []
         if texts:
@@ -169,18 +173,21 @@ class ParquetSource:
             coerce_int96_timestamp_unit="us",
         )
 
-    def group(self, number: int) -> RowGroup:
-        """A row group; nothing of it is read yet."""
-        return RowGroup(self, number)
+    def group(self, number: int, *, until: int | None = None) -> RowGroup:
+        """A row group, or its rows before `until`; nothing of it is read yet."""
+        rows = int(self.group_rows[number])
+        few = until is not None and until < _EARLY * rows
+        return RowGroup(self, number, until if few else None)
 
 
 class RowGroup:
     """One row group: columns are decoded when they are asked for, and each leaf only once."""
 
-    def __init__(self, source: ParquetSource, number: int) -> None:
+    def __init__(self, source: ParquetSource, number: int, until: int | None = None) -> None:
         self.source = source
         self.number = number
-        self.rows = int(source.group_rows[number])
+        self.until = until
+        self.rows = int(source.group_rows[number]) if until is None else until
         self._read: set[int] = set()
         self._raw: dict[str, pa.Array] = {}
 
@@ -227,7 +234,7 @@ class RowGroup:
         if not missing:
             return
         try:
-            tables = self.source.read(self.number, missing)
+            tables = self.source.read(self.number, missing, self.until)
         except _READ_ERRORS as error:
             raise unreadable(self.source.path, error) from error
         for table in tables:
@@ -251,6 +258,13 @@ class RowGroup:
 
 def _read(file: pq.ParquetFile, group: int, leaves: list[int]) -> pa.Table:
     return file.reader.read_row_group(group, column_indices=leaves, use_threads=False)
+
+
+def _read_first(file: pq.ParquetFile, group: int, leaves: list[int], rows: int) -> pa.Table:
+    batches = file.reader.iter_batches(
+        rows, row_groups=[group], column_indices=leaves, use_threads=False
+    )
+    return pa.Table.from_batches([next(batches)])
 
 
 def _is_dictionary(chunk: Any) -> bool:
