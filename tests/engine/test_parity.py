@@ -67,6 +67,20 @@ def test_every_node_has_a_case() -> None:
     assert not missing, f"add cases to millpond/testing/engine/cases.py for {sorted(missing)}"
 
 
+def test_the_engines_declare_what_they_are_tested_with() -> None:
+    from millpond.engine.spark import SparkEngine
+
+    ours = {kind for kind, cls in NODES.items() if cls.__module__.startswith("millpond.")}
+    everything = ours - {Stored.kind}
+    assert SparkEngine().capabilities.nodes == everything
+    without = {
+        node.kind
+        for case in cases.WITHOUT_PEER.values()
+        for node in topological(case(values(edge_table("one"))))
+    } & {"Sql", "Window"}
+    assert engine_named("arrow").capabilities.nodes == everything - without
+
+
 def test_every_function_has_a_case() -> None:
     from millpond.plan.codec import expressions_of
     from millpond.plan.functions import FUNCTIONS

@@ -1,2 +1,1 @@
-"""The plan: what is to be computed, as immutable data. Engines run it; nothing here reads a file.
-"""
+"""The plan: what is to be computed, as immutable data. Engines run it; nothing here reads."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +13,9 @@ from millpond.base.settings import Settings
 from millpond.engine.arrow import ArrowEngine, scan
 from millpond.plan.expr import col, path
 from millpond.plan.make import values
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROWS = 200
 DATA = pa.table(

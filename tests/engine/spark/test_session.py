@@ -33,6 +33,9 @@ def listener() -> Iterator[socket.socket]:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nothing ran in this process, whatever the other tests have started."""
+    from pyspark import SparkContext
+
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     monkeypatch.setattr(session, "_running", session._Running())
 
 

@@ -89,7 +89,7 @@ def _fractional_keys_hide_the_sign_of_zero(s: Sources) -> Plan:
     return s.orders().aggregate("level", n=agg.count()).filter(col("level").cast(STRING) == "0.0")
 
 
-@case("push_predicates")
+@case("push_predicates", engines=("spark",))
 def _filter_below_window_by_its_keys(s: Sources) -> Plan:
     numbered = s.orders().window("n", "row_number", partition_by=["site"], order_by=["id"])
     return numbered.filter((col("site") == "b") & (col("id") > 4)).drop("items", "owner")
@@ -231,7 +231,7 @@ def _sides_of_a_join(s: Sources) -> Plan:
     return left.join(s.sites(), on="site").aggregate("name", n=agg.count("id"), m=agg.max("id"))
 
 
-@case("prune_columns")
+@case("prune_columns", engines=("spark",))
 def _unused_measures_and_windows(s: Sources) -> Plan:
     groups = s.orders().aggregate("site", n=agg.count(), top=agg.max("level"))
     numbered = groups.window("r", "row_number", order_by=["n"])

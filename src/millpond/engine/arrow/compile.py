@@ -152,3 +152,6 @@ _OPERATORS: Mapping[type[Plan], Callable[[Any, list[Operator], Context], Operato
     o.Sample: _sample,
     st.StatefulFunction: lambda node, below, _: CallStateful(below[0], node),
 }
+
+NODES = frozenset(node.kind for node in (*_OPERATORS, s.Scan, s.DynamicScan))
+"""What this engine runs; scans are made in `fuse`."""

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from millpond.base.settings import ArrowSettings, Settings
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
-from millpond.plan.order import Head, Sample, Shuffle, Sort, Tail, Take, TopK
-from millpond.plan.rows import (
-    Aggregate,
-    Filter,
-    FilterOrdered,
-    Join,
-    ParseJson,
-    Project,
-    Union,
-)
-from millpond.plan.sources import DynamicScan, ListFiles, Scan, Values
-from millpond.plan.streams import StatefulFunction
 
 if TYPE_CHECKING:
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.execution import ArrowExecution
     from millpond.plan.executor import Scope
     from millpond.plan.node import Plan
-
-_NODES: Final = (
-    *(Values, ListFiles, Scan, DynamicScan),
-    *(Filter, FilterOrdered, Project, ParseJson, Union, Join, Aggregate),
-    *(Sort, TopK, Head, Tail, Take, Sample, Shuffle),
-    StatefulFunction,
-)
 
 
 @dataclass(frozen=True)
@@ -56,9 +37,10 @@ class ArrowEngine:
     @property
     def capabilities(self) -> Capabilities:
         """All nodes but SQL texts and window functions."""
+        from millpond.engine.arrow.compile import NODES
         from millpond.engine.arrow.eval import ARROW_FUNCTIONS
 
-        return Capabilities(frozenset(node.kind for node in _NODES), frozenset(ARROW_FUNCTIONS))
+        return Capabilities(NODES, frozenset(ARROW_FUNCTIONS))
 
     def execute(self, plan: Plan, scope: Scope | None = None) -> ArrowExecution:
         """Run the plan; batches come in the order of the plan's rows."""

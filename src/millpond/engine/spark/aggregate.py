@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.engine.spark.frame import Frame
+from millpond.engine.spark.zero import key_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,7 +24,7 @@ def compile_aggregate(
     if any(measure.function in ("first", "last") for measure in node.measures):
         frame = frame.keyed(context)
     over = context.over(frame.schema)
-    keys = [over.column(key.expr).alias(key.name) for key in node.keys]
+    keys = [key_column(key.expr, over, context).alias(key.name) for key in node.keys]
     measures = [
         _measure(measure, frame, over, context).alias(measure.name) for measure in node.measures
     ]

@@ -78,6 +78,12 @@ class SparkEngine:
             self._session = spark_session(self._settings)
         return self._session
 
+    def check_available(self) -> str:
+        """What Spark would run on here, without starting it; an error if it could not."""
+        from millpond.engine.spark.runtime import describe_runtime
+
+        return describe_runtime(self._settings)
+
     def execute(self, plan: Plan, scope: Scope | None = None) -> SparkExecution:
         """Run the plan; batches come in the order of the plan's rows."""
         return self._run(plan, scope, ordered=True)

@@ -65,7 +65,9 @@ class Frame:
         """The same rows with their order in hidden columns, to sort by or to carry along."""
         if self.keys:
             return self
-        assert self.natural, "the order of this node was not asked for"
+        assert self.natural, (
+            "a compiler needs the order of its input, but demand.py does not ask for it"
+        )
         key = context.hidden()
         ordinal = context.functions.monotonically_increasing_id()
         return Frame(self.df.withColumn(key, ordinal), self.schema, keys=(key,), natural=True)

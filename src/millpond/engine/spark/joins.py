@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.api import balanced
 from millpond.engine.spark.frame import Frame
+from millpond.engine.spark.zero import key_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -65,7 +66,7 @@ def _join_side(
     df = frame.df.select(
         *context.columns(names),
         *(context.column(old).alias(new) for old, new in keys.items()),
-        *(over.column(expr).alias(name) for expr, name in zip(exprs, on, strict=True)),
+        *(key_column(expr, over, context).alias(n) for expr, n in zip(exprs, on, strict=True)),
     )
     return df, on
 

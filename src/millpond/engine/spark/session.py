@@ -64,13 +64,17 @@ _running = _Running()
 
 
 def spark_session(settings: Settings | None = None) -> SparkSession:
-    """The session for these settings (by default: the process's), started when it is needed.
+    """The session for these settings, started when it is needed.
 
-    An adopted session is used whatever the settings say.
+    Without settings it is the session that this process uses already, or one by the process's
+    settings. An adopted session is used whatever the settings say.
     """
     with _lock:
         if _running.adopted is not None:
             return _running.adopted
+        alive = _running.jvm is None or _running.jvm.is_alive
+        if settings is None and _running.sessions and alive:
+            return next(iter(_running.sessions.values()))
         spark = (Settings.load() if settings is None else settings).spark
         if is_connect(master_url(spark)):
             conf = session_conf(spark)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from millpond.engine.spark.context import sort_order
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.zero import key_column
 from millpond.plan.types import DOUBLE
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def compile_window(node: Window, inputs: list[Frame], context: Context, *, order
 def _call(call: WindowCall, frame: Frame, over: Expressions, context: Context) -> Column:
     f = context.functions
     made: Column
-    window = context.api.window.partitionBy(*(over.column(e) for e in call.partition_by))
+    window = context.api.window.partitionBy(
+        *(key_column(expr, over, context) for expr in call.partition_by)
+    )
     orders = [sort_order(over.column(key.expr), key) for key in call.order_by]
     if call.function in _TIES_SHARE:
         # Without an order all rows tie; Spark wants to be told one nevertheless.

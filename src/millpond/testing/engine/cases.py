@@ -1,6 +1,6 @@
 """Plans that every engine runs over every edge table: each node, each group of functions.
 
-A case is a function from a source plan (with `data.SCHEMA`) to a plan. `test_cases_cover_nodes`
+A case is a function from a source plan (with `data.SCHEMA`) to a plan. `test_every_node_has_a_case`
 fails when a node has no case.
 """
 
@@ -315,6 +315,14 @@ NODES: dict[str, Callable[[Plan], Plan]] = {
         few=agg.sum("num", where=col("flag")),
     ),
     "aggregate_real_key": lambda p: p.aggregate("real", n=agg.count(), ids=agg.min("id")),
+    "aggregate_zero_key": lambda p: p.aggregate("real", n=agg.count()).filter(
+        col("real").cast(STRING) == "0.0"
+    ),
+    "join_zero_key": lambda p: (
+        p.select("id", "real")
+        .filter(col("real").cast(STRING) == "0.0")
+        .join(p.select(o=col("id"), q=col("real")), on=[(col("real"), col("q"))])
+    ),
     "aggregate_keys": lambda p: p.aggregate(
         ["flag", path("place.x"), col("day")], n=agg.count(), k=agg.count_distinct("real")
     ),
