@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import assume, given, note, settings
 from tests.plan.optimizer.random_plans import plans
-from tests.plan.optimizer.test_executed import can_run, rows
+from tests.plan.optimizer.test_executed import rows
 
 from millpond.base.errors import EvaluationError
 from millpond.plan.codec import dumps, loads
 from millpond.plan.optimizer import RULES, optimize
 from millpond.plan.run import engine_named
+from millpond.testing.engine.suite import can_run
 
 if TYPE_CHECKING:
     from millpond.plan.node import Plan

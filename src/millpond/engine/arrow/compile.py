@@ -153,5 +153,6 @@ _OPERATORS: Mapping[type[Plan], Callable[[Any, list[Operator], Context], Operato
     st.StatefulFunction: lambda node, below, _: CallStateful(below[0], node),
 }
 
-NODES = frozenset(node.kind for node in (*_OPERATORS, s.Scan, s.DynamicScan))
+_RUN: tuple[type[Plan], ...] = (*_OPERATORS, s.Scan, s.DynamicScan)
+NODES = frozenset(node.kind for node in _RUN)
 """What this engine runs; scans are made in `fuse`."""
