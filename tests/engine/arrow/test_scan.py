@@ -357,3 +357,28 @@ def test_a_time_that_does_not_fit_names_file_and_column(run: Any, tmp_path: Path
     pq.write_table(pa.table({"at": pa.array([2**62], pa.timestamp("ms"))}), path_)
     with pytest.raises(SourceError, match=r"column at of .*a\.parquet holds what does not fit"):
         run(Scan("parquet", (File(path_),), t.Struct.of(at=t.TIMESTAMP)))
+
+
+@pytest.mark.parametrize("last", [1, 40, 95, 99])
+def test_what_stands_behind_the_last_row_is_not_decoded(
+    run: Any, tmp_path: Path, last: int
+) -> None:
+    target = tmp_path / "one-group.parquet"
+    pq.write_table(EVENTS, target)
+    columns = t.Struct.of(
+        id=t.LONG,
+        repo=t.Struct.of(stars=t.LONG, name=t.STRING),
+        commits=t.List(t.Struct.of(msg=t.STRING, size=t.LONG)),
+        labels=t.List(t.STRING),
+    )
+    scan = Scan("parquet", (File(str(target)),), columns)
+    wanted = col("commits").any(path("size") >= 0) | (col("id") % 7 == 1)
+    plan = scan.filter((col("id") <= last) & (path("repo.stars") >= 0) & wanted)
+    rows, counters = run(plan)
+    expected = [
+        {name: row[name] for name in columns.names}
+        for row in EVENTS.to_pylist()[: last + 1]
+        if row["repo"] and (row["commits"] or row["id"] % 7 == 1)
+    ]
+    assert rows == expected
+    assert counters.batches_decoded == 1

@@ -183,7 +183,7 @@ class PickOfParquet(Operator):
             for g, rows in enumerate(source.group_rows.tolist()):
                 local = picked.local(seen, rows)
                 if len(local):
-                    group = source.group(g, until=int(local.max()) + 1)
+                    group = source.group(g)
                     self.context.note(self.spec.scan_node, group.rows)
                     picked.add(self.spec.result(group, local), None)
                     self.context.counters.peak(picked.held)

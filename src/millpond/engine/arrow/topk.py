@@ -213,8 +213,7 @@ class TopOfParquet(Operator):
             try:
                 for g in np.unique(groups[files == f]):
                     chosen = order[(files[order] == f) & (groups[order] == g)]
-                    group = source.group(int(g), until=int(rows[chosen].max()) + 1)
-                    parts.append(self.spec.result(group, rows[chosen]))
+                    parts.append(self.spec.result(source.group(int(g)), rows[chosen]))
             finally:
                 source.close()
         back = np.empty(len(order), np.int64)

@@ -1,7 +1,7 @@
 """Arrays of one nested column that were read in parts, put together without copying.
 
-Both parts come from the same row group, so nulls, offsets and lengths agree; only the members
-that were decoded differ.
+Both parts are the first rows of the same row group, so nulls, offsets and lengths agree; only the
+members that were decoded differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ def merge(left: pa.Array, right: pa.Array) -> pa.Array:
     if at.is_struct(left.type):
         return _merge_structs(left, right)
     if at.is_list(left.type) and at.is_nested(left.type.value_type):
-        values = merge(left.values, right.values)
+        end = left.offsets[-1].as_py()
+        values = merge(left.values.slice(0, end), right.values.slice(0, end))
         field = left.type.value_field
         type_ = pa.list_(pa.field(field.name, values.type, field.nullable))
         buffers = list(left.buffers()[:2])

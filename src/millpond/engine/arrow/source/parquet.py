@@ -173,28 +173,29 @@ class ParquetSource:
             coerce_int96_timestamp_unit="us",
         )
 
-    def group(self, number: int, *, until: int | None = None) -> RowGroup:
-        """A row group, or its rows before `until`; nothing of it is read yet."""
-        rows = int(self.group_rows[number])
-        few = until is not None and until < _EARLY * rows
-        return RowGroup(self, number, until if few else None)
+    def group(self, number: int) -> RowGroup:
+        """A row group; nothing of it is read yet."""
+        return RowGroup(self, number)
 
 
 class RowGroup:
-    """One row group: columns are decoded when they are asked for, and each leaf only once."""
+    """One row group: columns are decoded when they are asked for, and each leaf only once.
 
-    def __init__(self, source: ParquetSource, number: int, until: int | None = None) -> None:
+    Whoever asks for some rows asks for no others later, only for fewer: what stands behind the last
+    of them is not decoded.
+    """
+
+    def __init__(self, source: ParquetSource, number: int) -> None:
         self.source = source
         self.number = number
-        self.until = until
-        self.rows = int(source.group_rows[number]) if until is None else until
+        self.rows = int(source.group_rows[number])
         self._read: set[int] = set()
         self._raw: dict[str, pa.Array] = {}
 
     def columns(self, wanted: Struct, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones."""
         constants = self.source.constants
-        self._decode(self.source.select(wanted))
+        self._decode(self.source.select(wanted), rows)
         count = self.rows if rows is None else len(rows)
         chosen = None if rows is None else pa.array(rows)
         arrays = []
@@ -215,11 +216,13 @@ class RowGroup:
             reason = f"holds what does not fit {field.type}: {error}"
             raise unfit(self.source.path, field.name, reason) from error
 
-    def texts(self, steps: tuple[str, ...], wanted: Struct) -> pa.DictionaryArray | None:
+    def texts(
+        self, steps: tuple[str, ...], wanted: Struct, rows: NDArray[np.int64] | None
+    ) -> pa.DictionaryArray | None:
         """A text column as few different texts and a number for each row; None if it has many."""
         if steps[0] in self.source.constants:
             return None
-        self._decode(self.source.select(wanted))
+        self._decode(self.source.select(wanted), rows)
         array = self._raw.get(steps[0])
         for step in steps[1:]:
             if array is None or array.type.get_field_index(step) < 0:
@@ -229,26 +232,32 @@ class RowGroup:
             return None
         return array if 4 * len(array.dictionary) < len(array) else None
 
-    def _decode(self, leaves: tuple[int, ...]) -> None:
+    def _decode(self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None) -> None:
         missing = [leaf for leaf in leaves if leaf not in self._read]
         if not missing:
             return
+        end = self.rows if rows is None else int(rows.max(initial=-1)) + 1
+        until = end if 0 < end < _EARLY * self.rows else None
         try:
-            tables = self.source.read(self.number, missing, self.until)
+            tables = self.source.read(self.number, missing, until)
         except _READ_ERRORS as error:
             raise unreadable(self.source.path, error) from error
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
                 known = self._raw.get(name)
-                self._raw[name] = array if known is None else merge(known, array)
-        self._count(missing, self.source.context.counters)
+                if known is not None:
+                    shared = min(len(known), len(array))
+                    array = merge(known.slice(0, shared), array.slice(0, shared))
+                self._raw[name] = array
+        self._count(missing, self.rows if until is None else until)
 
-    def _count(self, leaves: list[int], counters: Any) -> None:
+    def _count(self, leaves: list[int], rows: int) -> None:
         chunks = self.source.metadata.row_group(self.number)
+        counters = self.source.context.counters
         if not self._read:
             counters.add("batches_decoded")
-            counters.add("rows_decoded", self.rows)
+            counters.add("rows_decoded", rows)
             counters.add("columns_skipped", self.source.layout.leaf_count)
         self._read.update(leaves)
         counters.add("columns_decoded", len(leaves))

@@ -43,7 +43,7 @@ class Condition:
     def kept(self, group: RowGroup, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Which of these rows of a row group meet it, counted among them; None: all."""
         if self.text is not None:
-            texts = group.texts(self.text.steps, self.need)
+            texts = group.texts(self.text.steps, self.need, rows)
             if texts is not None:
                 return self.text.kept(texts, rows)
         return kept_rows(self.expr, group.columns(self.need, rows))
