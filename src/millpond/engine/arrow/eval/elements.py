@@ -33,8 +33,9 @@ class Spread:
         if not self.lists.null_count:
             return None
         null = self.lists.is_null().to_numpy(zero_copy_only=False)
-        lengths = np.diff(self.offsets)
-        return np.repeat(null, lengths) if lengths[null].any() else None
+        if not (null & (self.offsets[1:] != self.offsets[:-1])).any():
+            return None
+        return np.repeat(null, np.diff(self.offsets))
 
     def visible(self) -> Spread:
         """The same lists over elements that they show, and no others."""

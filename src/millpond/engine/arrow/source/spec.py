@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from millpond.engine.arrow.eval import evaluate, evaluate_mask
+from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.text import TextCondition, text_condition
@@ -105,7 +105,8 @@ class ScanSpec:
 
 def kept_rows(predicate: BoundExpr, batch: pa.RecordBatch) -> NDArray[np.int64] | None:
     """The positions of the rows for which a predicate is true; None stands for all rows."""
-    kept = pc.indices_nonzero(evaluate_mask(predicate, batch))
+    # It passes over nulls by itself, so they need not be filled first.
+    kept = pc.indices_nonzero(evaluate(predicate, batch))
     if len(kept) == batch.num_rows:
         return None
     positions: NDArray[np.int64] = kept.to_numpy().view("int64")
