@@ -74,11 +74,6 @@ def test_message_and_hint_are_shown(error: MillpondError) -> None:
     assert str(error) == f"{error.message}\n  hint: {error.hint}"
 
 
-@pytest.mark.xfail(
-    "__reduce__" not in vars(MillpondError),
-    reason="errors with required fields need MillpondError.__reduce__ to be unpickled",
-    strict=False,
-)
 @pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
 def test_errors_travel_between_processes(error: MillpondError) -> None:
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
