@@ -84,7 +84,8 @@ def test_measured_figures_are_there(path: str) -> None:
     found = measure(job)
 
     assert found.error is None
-    assert found.digest == contenders.duckdb("group", path).digest()
+    assert found.digest is not None
+    assert found.digest.difference(contenders.duckdb("group", path).digest(), ordered=False) is None
     assert found.cpu is not None
     assert found.cpu > 0
     assert found.peak_mb is not None

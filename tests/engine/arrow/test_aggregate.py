@@ -5,17 +5,21 @@ from __future__ import annotations
 import decimal
 import math
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from millpond.base.errors import BudgetExceededError, EvaluationError
 from millpond.base.settings import Settings
-from millpond.engine.arrow import ArrowEngine, aggregate
+from millpond.engine.arrow import ArrowEngine, aggregate, scan
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
 from millpond.plan.make import values
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA = pa.schema(
     {
@@ -181,3 +185,34 @@ def test_more_groups_than_allowed_are_refused(run: Any) -> None:
     many = values(pa.table({"k": [i % 21 for i in range(500)]}))
     with pytest.raises(BudgetExceededError, match="max_group_keys"):
         run(many.aggregate("k", n=agg.count()), engine)
+
+
+@pytest.mark.parametrize("kinds", [3, 40_000])
+def test_repeating_texts_of_a_file_are_grouped_like_any_others(
+    run: Any, tmp_path: Path, kinds: int
+) -> None:
+    """Row groups number their texts differently, some hold too many to be numbered, some nulls."""
+    count = 60_000
+    texts = [
+        None if n % 11 == 0 else f"t{(n * 7) % (kinds if n > 30_000 else 5)}" for n in range(count)
+    ]
+    table = pa.table({"k": pa.array(texts), "v": pa.array(range(count))})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=20_000)
+    plan = scan(tmp_path / "a.parquet").filter(col("v") % 3 != 1)
+    measures = {
+        "n": agg.count(),
+        "s": agg.sum("v"),
+        "d": agg.count_distinct("k"),
+        "top": agg.max("k"),
+    }
+    rows, _ = run(plan.aggregate("k", **measures))
+    expected: dict[str | None, list[int]] = {}
+    for value, text in enumerate(texts):
+        if value % 3 != 1:
+            expected.setdefault(text, []).append(value)
+    order = sorted(expected, key=lambda k: (k is None, k or ""))
+    assert [row["k"] for row in rows] == order
+    assert [(r["n"], r["s"]) for r in rows] == [
+        (len(v), sum(v)) for v in map(expected.get, order) if v
+    ]
+    assert all((r["d"], r["top"]) == ((0, None) if r["k"] is None else (1, r["k"])) for r in rows)

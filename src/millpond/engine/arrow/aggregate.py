@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as at
 
 from millpond.base.errors import BudgetExceededError
 from millpond.engine.arrow.codes import Order, from_code, permutation, to_code
@@ -15,6 +16,9 @@ from millpond.engine.arrow.measures import CountDistinct, How, may_overflow, sta
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.plan.arrow import to_arrow
+from millpond.plan.bound import BoundExpr, BoundPath
+from millpond.plan.paths import Name
+from millpond.plan.types import STRING
 
 if TYPE_CHECKING:
     from millpond.engine.arrow.context import Context
@@ -46,7 +50,7 @@ class Group(Operator):
             if isinstance(state, CountDistinct)
         }
         while (batch := (yield self.inputs[0])) is not None:
-            keys = [to_code(evaluate(key.expr, batch)) for key in self.keys]
+            keys = [_key(key.expr, batch) for key in self.keys]
             partials.add([*keys, *(c for s in self.states for c in s.start(batch))])
             for number, gathered in distinct.items():
                 values = to_code(self.states[number].values(batch))
@@ -135,9 +139,14 @@ class Partials:
 
     def _sum_up(self) -> None:
         if self._single:
-            columns = [pa.chunked_array(parts) for parts in zip(*self._single, strict=True)]
+            columns = [_gathered(list(parts)) for parts in zip(*self._single, strict=True)]
             self._single, self._single_rows = [], 0
-            self.append(combine(columns, self.key_count, self.how))
+            found = combine(columns, self.key_count, self.how)
+            if any(at.is_dictionary(column.type) for column in columns):
+                # A file may number one text twice: what it numbered is grouped as text once more.
+                texts = [pa.chunked_array([_plain(column)]) for column in found]
+                found = combine(texts, self.key_count, self.how)
+            self.append(found)
 
     def append(self, columns: list[pa.Array]) -> None:
         """Partial results."""
@@ -159,6 +168,34 @@ class Partials:
         """One row a group; None if there was no row at all."""
         self.merge()
         return self._parts[0] if self._parts else None
+
+
+def text_column(expr: BoundExpr) -> str | None:
+    """The name of a text column, if that is what a key is."""
+    if isinstance(expr, BoundPath) and len(expr.steps) == 1 and expr.type == STRING:
+        return expr.steps[0].name if isinstance(expr.steps[0], Name) else None
+    return None
+
+
+def _key(expr: BoundExpr, batch: pa.RecordBatch) -> pa.Array:
+    """A key's values; texts that came as a dictionary stay one."""
+    name = text_column(expr)
+    if name is not None and at.is_dictionary(batch.schema.field(name).type):
+        return batch.column(name)
+    return to_code(evaluate(expr, batch))
+
+
+def _gathered(parts: list[pa.Array]) -> pa.ChunkedArray:
+    """Parts as one column; dictionaries are made one, unless some part is none."""
+    dictionaries = [at.is_dictionary(part.type) for part in parts]
+    if all(dictionaries):
+        return pa.chunked_array(parts).unify_dictionaries()
+    return pa.chunked_array([_plain(part) for part in parts] if any(dictionaries) else parts)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """A dictionary as its texts; any other array as it is."""
+    return array.cast(pa.string()) if at.is_dictionary(array.type) else array
 
 
 def _joined(parts: list[pa.Array]) -> pa.ChunkedArray:

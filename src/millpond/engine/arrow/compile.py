@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millpond.base.errors import UnsupportedNodeError
-from millpond.engine.arrow.aggregate import Group
+from millpond.engine.arrow.aggregate import Group, text_column
 from millpond.engine.arrow.join import JoinRows
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.positions import Last, LastOfParquet, Pick, PickOfParquet
@@ -64,6 +64,9 @@ def _lower(
     positional = _over_parquet(node, numbers, context)
     if positional is not None:
         return (), positional
+    grouped = _group_of_parquet(node, numbers, context)
+    if grouped is not None:
+        return (), grouped
     fused = fuse(node, numbers)
     if fused is not None:
         scan, spec = fused
@@ -111,6 +114,26 @@ def _over_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> M
     if node.n > context.buffer_rows(node.schema):
         return None
     return lambda _: TopOfParquet(spec, entries, node.keys, node.n, context)
+
+
+def _group_of_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> Make | None:
+    """Groups of a Parquet scan: texts that repeat are grouped by their numbers in the file."""
+    if not isinstance(node, r.Aggregate):
+        return None
+    names = frozenset(filter(None, (text_column(key.expr) for key in node.keys)))
+    fused = fuse(node.input, numbers) if names else None
+    if fused is None or fused[1].project is not None:
+        return None
+    scan, spec = fused
+    if not isinstance(scan, s.Scan) or scan.format != "parquet":
+        return None
+
+    def make(_: list[Operator]) -> Operator:
+        source = ScanFiles(replace(spec, texts=names), entries_of(scan), context)
+        source.node = numbers[id(node.input)]
+        return Group(source, node, context)
+
+    return make
 
 
 def _operator(node: Plan, below: list[Operator], context: Context) -> Operator:

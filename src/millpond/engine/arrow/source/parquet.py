@@ -192,8 +192,13 @@ class RowGroup:
         self._read: set[int] = set()
         self._raw: dict[str, pa.Array] = {}
 
-    def columns(self, wanted: Struct, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
-        """These columns, of all rows or of the chosen ones."""
+    def columns(
+        self,
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        texts: frozenset[str] = frozenset(),
+    ) -> pa.RecordBatch:
+        """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
         constants = self.source.constants
         self._decode(self.source.select(wanted), rows)
         count = self.rows if rows is None else len(rows)
@@ -206,7 +211,11 @@ class RowGroup:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
                 array = self._raw[field.name]
-                arrays.append(self._conform(array if chosen is None else array.take(chosen), field))
+                array = array if chosen is None else array.take(chosen)
+                stays = field.name in texts and at.is_dictionary(array.type)
+                arrays.append(array if stays else self._conform(array, field))
+        if texts and arrays:
+            return pa.RecordBatch.from_arrays(arrays, list(wanted.names))
         return batch_of(arrays, wanted, count)
 
     def _conform(self, array: pa.Array, field: Field) -> pa.Array:

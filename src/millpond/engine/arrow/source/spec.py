@@ -66,6 +66,8 @@ class ScanSpec:
     """The columns that what is given is computed from."""
     output: Struct
     scan_node: int | None
+    texts: frozenset[str] = frozenset()
+    """Columns that whoever takes the rows also takes as dictionaries; only without a projection."""
 
     @cached_property
     def predicates(self) -> tuple[BoundExpr, ...]:
@@ -94,7 +96,7 @@ class ScanSpec:
 
     def result(self, group: RowGroup, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
         """What is given of these rows of a row group."""
-        return self.compute(group.columns(self.result_need, rows))
+        return self.compute(group.columns(self.result_need, rows, self.texts))
 
     def compute(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The projection of rows that are kept."""
