@@ -52,6 +52,13 @@ def test_secrets_are_never_shown() -> None:
         assert secret not in answer.stdout + answer.stderr
 
 
+def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
+    answer = run("settings", MILLPOND_STORE_ENDPOINT="http://ann:hush@host:9000")
+    assert answer.returncode == 3
+    assert "store.endpoint" in answer.stderr
+    assert "hush" not in answer.stdout + answer.stderr
+
+
 def test_bad_setting_is_exit_code_3_and_names_it() -> None:
     answer = run("settings", MILLPOND_ENGINE="sparc")
     assert answer.returncode == 3

@@ -54,7 +54,11 @@ PARSERS: Mapping[str, Parser] = {
     "budget.max_group_keys": setting.positive,
     "budget.max_index_entries": setting.positive,
     "store.endpoint": setting.optional(
-        setting.matching(r"https?://\S+", allowed="an http:// or https:// address")
+        setting.matching(
+            r"https?://[^\s@]+",
+            allowed="an http:// or https:// address without user and password, which are "
+            "store.access_key_id and store.secret_access_key",
+        )
     ),
     "store.region": setting.optional(setting.text),
     "store.allow_http": setting.switch,
@@ -281,7 +285,10 @@ def _parsed(name: str, value: object, *, origin: str) -> Any:
         return PARSERS[name](value)
     except ValueError as error:
         # A secret, or a table that may hold one, is not repeated in a message.
-        hidden = name in ("store.secret_access_key", "store.session_token", "spark.conf")
+        hidden = name in (
+            *("store.secret_access_key", "store.session_token", "spark.conf"),
+            "store.endpoint",
+        )
         got = "" if hidden else f" {value!r}"
         raise ConfigError(
             f"{name} has a bad value{got} from {origin}", setting=name, hint=f"allowed: {error}"

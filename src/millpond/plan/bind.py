@@ -226,7 +226,7 @@ def as_bound(expr: e.Expr | BoundExpr | str, schema: Struct) -> BoundExpr:
     """Bind what is not bound yet; a string is a column's exact name."""
     if isinstance(expr, BoundExpr):
         return expr
-    return bind(e.col(expr) if isinstance(expr, str) else expr, schema)
+    return bind(e.col(expr) if isinstance(expr, str) else e.lit(expr), schema)
 
 
 def bind_key(key: e.SortKey | e.Expr | BoundSortKey | str, schema: Struct) -> BoundSortKey:
@@ -234,7 +234,7 @@ def bind_key(key: e.SortKey | e.Expr | BoundSortKey | str, schema: Struct) -> Bo
     if isinstance(key, BoundSortKey):
         return key
     if not isinstance(key, e.SortKey):
-        key = e.SortKey(e.col(key) if isinstance(key, str) else key)
+        key = e.SortKey(e.col(key) if isinstance(key, str) else e.lit(key))
     return BoundSortKey(bind(key.expr, schema), key.descending, key.nulls_first)
 
 
@@ -245,7 +245,7 @@ def bind_named(item: e.Named | e.Expr | BoundNamed | str, schema: Struct) -> Bou
     if isinstance(item, str):
         item = e.col(item)
     if isinstance(item, e.Named):
-        return BoundNamed(item.name, bind(item.expr, schema))
+        return BoundNamed(item.name, bind(e.lit(item.expr), schema))
     if isinstance(item, e.PathExpr):
         names = [step.name for step in item.steps if isinstance(step, Name)]
         if names:

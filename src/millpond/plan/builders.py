@@ -188,7 +188,7 @@ class Builders:
         function: StatefulDefinition,
         *args: e.Expr | str,
         where: e.Expr | None = None,
-        partition_by: Sequence[e.Expr | str] = (),
+        partition_by: e.Expr | str | Sequence[e.Expr | str] = (),
     ) -> Plan:
         """One more column: a function that is called for each row in order, and remembers."""
         from millpond.plan.bind import as_bound, bind_predicate
@@ -202,7 +202,7 @@ class Builders:
             bound,
             function.return_type(tuple(arg.type for arg in bound)),
             None if where is None else bind_predicate(where, schema),
-            tuple(as_bound(key, schema) for key in partition_by),
+            tuple(as_bound(key, schema) for key in _each(partition_by)),
         )
         return StatefulFunction(self._plan, (mapping,))
 
@@ -212,8 +212,8 @@ class Builders:
         function: str,
         arg: e.Expr | str | None = None,
         *,
-        partition_by: Sequence[e.Expr | str] = (),
-        order_by: Sequence[e.SortKey | e.Expr | str] = (),
+        partition_by: e.Expr | str | Sequence[e.Expr | str] = (),
+        order_by: e.SortKey | e.Expr | str | Sequence[e.SortKey | e.Expr | str] = (),
         rows: tuple[int | None, int | None] = (None, 0),
         offset: int = 1,
     ) -> Plan:
@@ -229,8 +229,8 @@ class Builders:
             )
         bound = None if arg is None else as_bound(arg, schema)
         type_ = window_type(function, None if bound is None else bound.type)
-        keys = tuple(as_bound(key, schema) for key in partition_by)
-        order = tuple(bind_key(key, schema) for key in order_by)
+        keys = tuple(as_bound(key, schema) for key in _each(partition_by))
+        order = tuple(bind_key(key, schema) for key in _each(order_by))
         call = WindowCall(name, function, type_, bound, keys, order, rows[0], rows[1], offset)
         return Window(self._plan, (call,))
 
@@ -320,3 +320,8 @@ class Builders:
             raise TypeMismatchError("a plan gives its own schema", hint="cast in the plan")
         run = self.execute()
         return pa.RecordBatchReader.from_batches(run.schema, run).__arrow_c_stream__()
+
+
+def _each(items: Any) -> tuple[Any, ...]:
+    """Several items, or one that stands for itself: a name is not a sequence of letters."""
+    return (items,) if isinstance(items, str | e.Expr | e.SortKey) else tuple(items)

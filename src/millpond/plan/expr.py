@@ -148,8 +148,12 @@ class Expr(Tree):
         """The first of these that is not null."""
         return call("coalesce", self, *others)
 
-    def cast(self, to: DataType, *, on_error: Literal["error", "null"] = "error") -> Expr:
-        """The value as another type; what does not fit is an error, or null if asked."""
+    def cast(self, to: DataType | str, *, on_error: Literal["error", "null"] = "error") -> Expr:
+        """The value as another type, or a type's name; what does not fit is an error, or null."""
+        if isinstance(to, str):
+            from millpond.plan.typejson import type_from_dict
+
+            to = type_from_dict(to)
         return CastExpr(self, to, on_error)
 
     def parse_json(self, to: DataType) -> Expr:
@@ -158,11 +162,11 @@ class Expr(Tree):
 
     def any(self, predicate: Expr | None = None) -> Expr:
         """Whether some element of this list satisfies the predicate over the element."""
-        return QuantifierExpr("any", self, element() if predicate is None else predicate)
+        return QuantifierExpr("any", self, element() if predicate is None else lit(predicate))
 
     def all(self, predicate: Expr | None = None) -> Expr:
         """Whether every element of this list satisfies the predicate over the element."""
-        return QuantifierExpr("all", self, element() if predicate is None else predicate)
+        return QuantifierExpr("all", self, element() if predicate is None else lit(predicate))
 
     def contains(self, item: object) -> Expr:
         """Whether a string holds this text, or a list this element."""

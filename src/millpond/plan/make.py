@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import conform, to_arrow_schema
 from millpond.plan.sources import ListFiles, Stored, Values
+from millpond.plan.sqltext import check_sql
 from millpond.plan.streams import Sql
+from millpond.plan.types import is_integral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +45,22 @@ def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
     names = _names(rows, schema)
     try:
         if schema is not None:
+            _check_whole(rows, schema)
             return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema))
         # Arrow alone would take the names of the first row and drop all others.
         return pa.table({name: [row.get(name) for row in rows] for name in names})
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise SchemaError(f"these rows do not make a table: {error}") from error
+
+
+def _check_whole(rows: list[Any], schema: Struct) -> None:
+    """Refuse fractions in columns of whole numbers, which Arrow would cut off."""
+    for field in schema:
+        if is_integral(field.type):
+            for number, row in enumerate(rows):
+                value = row.get(field.name)
+                if isinstance(value, float) and not value.is_integer():
+                    raise SchemaError(f"row {number}: {value} in {field.name!r} is no {field.type}")
 
 
 def _names(rows: list[Any], schema: Struct | None) -> dict[str, None]:
@@ -80,6 +93,8 @@ def stored(path: str, columns: Struct) -> Plan:
 def sql(text: str, *, schema: Struct | None = None, **inputs: Plan) -> Plan:
     """A query over named plans. Without a schema, Spark is asked for it (which starts it)."""
     names: Sequence[str] = tuple(inputs)
+    # Before anyone else sees the text: Spark runs commands while it analyses them.
+    check_sql(text)
     if schema is None:
         from millpond.plan.run import engine_named
 

@@ -126,7 +126,8 @@ def window_type(function: str, arg: DataType | None) -> DataType:
 
     if function in _NUMBERING or function == "count":
         return LONG
-    assert arg is not None
+    if arg is None:
+        raise PlanError(f"{function} needs an argument")
     if function in ("lag", "lead", "first_value", "last_value"):
         return arg
     return measure_type(function, arg)

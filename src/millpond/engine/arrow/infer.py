@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from millpond.base.errors import PlanError, SourceError
 from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url
-from millpond.plan.sources import File, Format, Scan
+from millpond.plan.sources import FORMATS, File, Format, Scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,6 +51,8 @@ def scan(
     files = Files()
     try:
         found = _expand(paths, files)
+        if format is not None and format not in FORMATS:
+            raise PlanError(f"unknown format {format!r}", hint=f"one of {', '.join(FORMATS)}")
         kind = format or _format_of(found)
         if kind == "parquet":
             footers, known = parquet_schema(found, files)

@@ -23,6 +23,7 @@ from millpond.engine.spark.stream import arrow_schema
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
 from millpond.plan.sources import DynamicScan
+from millpond.plan.sqltext import check_sql
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class SparkEngine:
 
     def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
         """The columns that a query gives over inputs of these schemas."""
+        check_sql(text)  # a command would run while Spark analyses it
         try:
             return sql_schema(text, inputs, self.session)
         except Exception as error:

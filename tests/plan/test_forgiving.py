@@ -1,0 +1,70 @@
+"""What people write by habit: plain values for expressions, one name for several, type names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from millpond.base.errors import PlanError, SchemaError, SqlError, TypeMismatchError
+from millpond.plan.expr import col
+from millpond.plan.make import sql, values
+from millpond.plan.types import LONG, STRING, Struct
+
+ROWS = values([{"a": 1, "b": "q", "li": [1]}, {"a": 2, "b": "r", "li": []}])
+
+
+def rows(plan: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = plan.to_pylist(engine="arrow")
+    return found
+
+
+def test_plain_values_are_literals() -> None:
+    assert rows(ROWS.select("a", one=1, text="s").head(1)) == [{"a": 1, "one": 1, "text": "s"}]  # type: ignore[arg-type]
+    assert len(rows(ROWS.filter(True))) == 2  # type: ignore[arg-type]
+    assert rows(ROWS.filter(None)) == []  # type: ignore[arg-type]
+    with pytest.raises(TypeMismatchError):
+        ROWS.filter(col("li").any("H"))  # type: ignore[arg-type]
+
+
+def test_a_name_is_not_a_sequence_of_letters() -> None:
+    with pytest.raises(SchemaError, match="'ab'"):
+        ROWS.window("n", "row_number", partition_by="ab", order_by="a")
+    plan = ROWS.window("n", "row_number", partition_by="a", order_by="b")
+    assert str(plan) == str(ROWS.window("n", "row_number", partition_by=["a"], order_by=["b"]))
+
+
+def test_types_by_name() -> None:
+    assert ROWS.select(x=col("a").cast("string")).schema == Struct.of(x=STRING)
+    with pytest.raises(SchemaError, match="strnig"):
+        col("a").cast("strnig")
+
+
+def test_a_window_function_without_its_argument() -> None:
+    with pytest.raises(PlanError, match="sum needs an argument"):
+        ROWS.window("n", "sum")
+
+
+def test_fractions_are_not_cut_off() -> None:
+    with pytest.raises(SchemaError, match=r"1\.5"):
+        values([{"a": 1.5}], Struct.of(a=LONG))
+    assert rows(values([{"a": 2.0}], Struct.of(a=LONG))) == [{"a": 2}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insert overwrite directory '/nowhere' using csv select 1",
+        "create temporary view leak as select 1",
+        "set spark.sql.ansi.enabled=false",
+        "with x as (select 1) insert into t select * from x",
+        "drop table t",
+        "select 1; select 2",
+    ],
+)
+def test_a_command_never_reaches_an_engine(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from millpond.plan import run
+
+    monkeypatch.setattr(run, "engine_named", lambda name: pytest.fail(f"{name} was asked"))
+    with pytest.raises(SqlError):
+        sql(text)
