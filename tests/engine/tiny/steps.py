@@ -140,7 +140,8 @@ def _one(measure: Measure, values: list[Any]) -> Any:
     if not present:
         return None
     if name in ("min", "max"):
-        return (min if name == "min" else max)(present, key=ordered)
+        found = (min if name == "min" else max)(present, key=ordered)
+        return found + 0.0 if isinstance(found, float) else found  # a zero is 0.0
     return _sum(measure, present)
 
 

@@ -54,7 +54,12 @@ def _measure(measure: BoundMeasure, frame: Frame, over: Expressions, context: Co
         # In a struct, so that a null is a value like others.
         picked: Column = pick(f.struct(over.column(measure.arg).alias("v")), chosen)
         return picked.getField("v")
-    value = f.lit(1) if measure.arg is None else over.column(measure.arg)
+    if measure.arg is None:
+        value = f.lit(1)
+    elif measure.function in ("min", "max"):
+        value = key_column(measure.arg, over, context)
+    else:
+        value = over.column(measure.arg)
     if where is not None:
         value = f.when(where, value)
     name = "avg" if measure.function == "mean" else measure.function

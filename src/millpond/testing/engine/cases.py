@@ -312,6 +312,8 @@ NODES: dict[str, Callable[[Plan], Plan]] = {
         p=agg.max("price"),
         f=agg.first("place"),
         some=agg.count(where=col("num") > 5),
+        zero=agg.max("real", where=col("real").cast(STRING) == "-0.0"),
+        least=agg.min("single", where=col("single") == 0),
         few=agg.sum("num", where=col("flag")),
     ),
     "aggregate_real_key": lambda p: p.aggregate("real", n=agg.count(), ids=agg.min("id")),
