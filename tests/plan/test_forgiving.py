@@ -45,6 +45,20 @@ def test_a_window_function_without_its_argument() -> None:
         ROWS.window("n", "sum")
 
 
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda p: p.union(5), "a plan is wanted, not a int"),
+        (lambda p: p.join("V", on="a"), "a plan is wanted, not a str"),
+        (lambda p: p.take(2), "a list of positions"),
+        (lambda p: p.aggregate("a", n="b"), "is not a measure"),
+    ],
+)
+def test_the_wrong_kind_of_thing_is_named(build: Any, says: str) -> None:
+    with pytest.raises(PlanError, match=says):
+        build(ROWS)
+
+
 def test_fractions_are_not_cut_off() -> None:
     with pytest.raises(SchemaError, match=r"1\.5"):
         values([{"a": 1.5}], Struct.of(a=LONG))

@@ -90,7 +90,7 @@ class Builders:
         """All rows of this plan, then those of the others, which have the same columns."""
         from millpond.plan.rows import Union
 
-        return Union((self._plan, *others))
+        return Union((self._plan, *(_plan_of(other) for other in others)))
 
     def join(
         self,
@@ -107,7 +107,7 @@ class Builders:
         """
         from millpond.plan.joins import build_join
 
-        return build_join(self._plan, other, on=on, how=how, nulls_equal=nulls_equal)
+        return build_join(self._plan, _plan_of(other), on=on, how=how, nulls_equal=nulls_equal)
 
     def aggregate(
         self,
@@ -115,12 +115,15 @@ class Builders:
         **measures: Measure,
     ) -> Plan:
         """One row a group: `aggregate("site", n=agg.count(), top=agg.max("level"))`."""
-        from millpond.plan.aggregates import bind_measure
+        from millpond.plan.aggregates import Measure, bind_measure
         from millpond.plan.bind import bind_named
         from millpond.plan.rows import Aggregate
 
         schema = self._plan.schema
         keys = (by,) if isinstance(by, str | e.Expr | e.Named) else tuple(by)
+        for name, measure in measures.items():
+            if not isinstance(measure, Measure):
+                raise PlanError(f"{name}={measure!r} is not a measure", hint="such as agg.sum('x')")
         bound = tuple(bind_measure(name, m, schema) for name, m in measures.items())
         return Aggregate(self._plan, tuple(bind_named(k, schema) for k in keys), bound)
 
@@ -154,6 +157,8 @@ class Builders:
         """The rows at these positions, in the order given."""
         from millpond.plan.order import Take
 
+        if isinstance(indices, int):
+            raise PlanError("take() wants a list of positions", hint=f"take([{indices}])")
         return Take(self._plan, tuple(indices))
 
     def sample(self, n: int | None = None, *, fraction: float | None = None, seed: int) -> Plan:
@@ -320,6 +325,18 @@ class Builders:
             raise TypeMismatchError("a plan gives its own schema", hint="cast in the plan")
         run = self.execute()
         return pa.RecordBatchReader.from_batches(run.schema, run).__arrow_c_stream__()
+
+
+def _plan_of(given: object) -> Plan:
+    """A plan, or an error that says what was given instead."""
+    from millpond.plan.node import Plan
+
+    if not isinstance(given, Plan):
+        raise PlanError(
+            f"a plan is wanted, not a {type(given).__name__}",
+            hint="make one with values() or scan()",
+        )
+    return given
 
 
 def _each(items: Any) -> tuple[Any, ...]:
