@@ -216,3 +216,15 @@ def test_repeating_texts_of_a_file_are_grouped_like_any_others(
         (len(v), sum(v)) for v in map(expected.get, order) if v
     ]
     assert all((r["d"], r["top"]) == ((0, None) if r["k"] is None else (1, r["k"])) for r in rows)
+
+
+def test_a_text_that_a_file_numbers_twice_is_one_group() -> None:
+    numbered = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 2, None], pa.int32()), ["a", "b", "a"]
+    )
+    partials = aggregate.Partials(1, ("sum",))
+    partials.add([numbered, pa.array([1, 10, 100, 1000])])
+    found = partials.merged()
+    assert found is not None
+    keys, sums = (column.to_pylist() for column in found)
+    assert dict(zip(keys, sums, strict=True)) == {"a": 101, "b": 10, None: 1000}
