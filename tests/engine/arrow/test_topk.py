@@ -26,6 +26,7 @@ DATA = pa.table(
         "wide": [f"{i}" * 10 for i in range(ROWS)],
     }
 )
+_THREE = pa.schema({"k": pa.int64(), "m": pa.int64(), "id": pa.int64()})
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 60, 500])
@@ -95,3 +96,70 @@ def test_rows_near_a_row_groups_start_are_fetched_from_there(tmp_path: Path) -> 
     run = ArrowEngine().execute(plan)
     assert pa.Table.from_batches(list(run)).to_pylist() == table.slice(0, 3).to_pylist()
     assert run.counters.rows_decoded == count + 3
+
+
+def test_other_keys_are_decoded_where_the_first_leaves_it_open(run: Any, parquet: Any) -> None:
+    plan = parquet(DATA).top_k(3, (path("up.v") % 50).desc(), (col("id") * -1).desc())
+    rows, counters = run(plan)
+    assert [row["id"] for row in rows] == [49, 99, 149]
+    # Of 4 row groups that hold a finalist, none certain to win, `id` is decoded; 3 give their rows.
+    assert counters.batches_decoded == 20 + 4 + 3
+    assert counters.columns_decoded == 20 + 4 + 3 * 4
+
+
+def test_keys_and_rows_of_certain_winners_are_one_decode(run: Any, parquet: Any) -> None:
+    plan = parquet(DATA).top_k(3, (path("up.v") % 150).desc(), "id")
+    rows, counters = run(plan)
+    assert [row["id"] for row in rows] == [149, 148, 147]
+    assert counters.batches_decoded == 20 + 1
+    assert counters.columns_decoded == 20 + 4
+
+
+def test_many_equal_first_keys_are_not_all_held(run: Any, parquet: Any) -> None:
+    count = 50_000
+    table = pa.table(
+        {"k": [n % 2 for n in range(count)], "n": [n * 7919 % count for n in range(count)]}
+    )
+    plan = parquet(table.append_column("w", table["n"]), rows=1000).top_k(5, col("k").desc(), "n")
+    rows, counters = run(plan)
+    odd = sorted(table["n"].to_pylist()[1::2])
+    assert [(row["k"], row["n"], row["w"]) for row in rows] == [(1, n, n) for n in odd[:5]]
+    assert counters.peak_buffer_rows < 6000
+
+
+@pytest.mark.parametrize("gathered", [1, 20, 4096])
+@pytest.mark.parametrize("nulls_first", [False, True])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("different", [1, 4, 40, 1000])
+def test_several_keys_over_files_are_as_if_sorted(
+    different: Any,
+    descending: Any,
+    nulls_first: Any,
+    gathered: Any,
+    run: Any,
+    parquet: Any,
+    monkeypatch: Any,
+) -> None:
+    monkeypatch.setattr("millpond.engine.arrow.best._FEWEST_GATHERED", gathered)
+    chance = random.Random(different)
+    keys = [*range(different), None]
+    data = [
+        {"k": chance.choice(keys), "m": chance.choice([1, 2, None]), "id": n} for n in range(150)
+    ]
+    parts = (data[:70], data[70:73], data[73:])
+    scan = parquet(*(pa.Table.from_pylist(part, _THREE) for part in parts), rows=8)
+    nulls: Any = "first" if nulls_first else "last"
+    first = col("k").desc(nulls=nulls) if descending else col("k").asc(nulls=nulls)
+    sign = -1 if descending else 1
+
+    def order(row: Any) -> Any:
+        null = row["k"] is None
+        second = (row["m"] is None, row["m"] or 0)
+        return (null != nulls_first, 0 if null else sign * row["k"], second)
+
+    expected = sorted(data, key=order)
+    for count in (1, 3, 10, 149, 200):
+        rows, _ = run(scan.top_k(count, first, "m"))
+        assert rows == expected[:count]
+        rows, _ = run(scan.filter(col("id") % 3 != 0).top_k(count, first, "m"))
+        assert rows == [row for row in expected if row["id"] % 3][:count]

@@ -1,23 +1,22 @@
 """Top-k: the best rows by their keys, in one pass.
 
-Right above a Parquet scan, only the keys are decoded at first, row groups that can't hold a better
-row are skipped by their statistics, and in the end the rows are fetched where they are.
+Right above a Parquet scan, only the first key is decoded at first, and row groups that can't hold a
+better row are skipped by their statistics. In the end the other keys are decoded where the first
+leaves it open, and the rows where they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from millpond.engine.arrow.best import Best
+from millpond.engine.arrow.best import Best, Finalists, Gathered, last_of_best
 from millpond.engine.arrow.codes import from_code, order_of, to_code
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.operator import Operator
-from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.parquet import ParquetSource, RowGroup
 from millpond.engine.arrow.source.scan import (
     Entry,
@@ -26,20 +25,21 @@ from millpond.engine.arrow.source.scan import (
     may_match,
     open_groups,
 )
-from millpond.engine.arrow.source.spec import concat, project, take
+from millpond.engine.arrow.source.spec import concat, take
+from millpond.engine.arrow.topkeys import stage_of
 from millpond.plan.arrow import to_arrow
-from millpond.plan.bound import BoundCall, BoundLiteral, BoundPath, row_paths
-from millpond.plan.types import BOOLEAN, Field, Struct
+from millpond.plan.bound import BoundCall, BoundLiteral, BoundPath
+from millpond.plan.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
     from millpond.engine.arrow.source.spec import ScanSpec
-    from millpond.plan.bound import BoundExpr, BoundNamed, BoundSortKey
+    from millpond.plan.bound import BoundExpr, BoundSortKey
 
 
 class TopRows(Operator):
@@ -88,23 +88,31 @@ class TopOfParquet(Operator):
         self.count = count
         self.context = context
         parts = (keys[:1], keys[1:]) if len(keys) > 1 else (keys,)
-        self._stages = [_stage(spec, part) for part in parts]
+        self._stages = [stage_of(spec, part) for part in parts]
 
     def run(self) -> Steps:
         """Find where the best rows are, then fetch them."""
         if not self.count:
             return
-        best = Best(self.count, [order_of(key) for key in self.keys])
+        orders = [order_of(key) for key in self.keys]
+        best: Gathered = Best(self.count, orders)
+        if len(self._stages) > 1 and not self._keys_are_all:
+            best = Finalists(self.count, orders[0])
         for number, entry in enumerate(self.entries):
             if not may_match(entry, self.spec):
                 self.context.counters.add("files_pruned")
             else:
-                self._search(number, entry, best)
-        found = best.finish()
+                best = self._search(number, entry, best)
+        found = self._decide(best) if isinstance(best, Finalists) else self._finish(best)
         if found is not None:
-            yield found if self._keys_are_all else self._fetch(found)
+            yield found
 
-    def _search(self, number: int, entry: Entry, best: Best) -> None:
+    def _finish(self, best: Gathered) -> pa.RecordBatch | None:
+        assert isinstance(best, Best)
+        found = best.finish()
+        return found if found is None or self._keys_are_all else self._fetch(found)
+
+    def _search(self, number: int, entry: Entry, best: Gathered) -> Gathered:
         spec, context = self.spec, self.context
         source = ParquetSource(entry.path, entry.constants, context)
         try:
@@ -118,11 +126,12 @@ class TopOfParquet(Operator):
                 rows = spec.survivors(group, initial_rows(entry, source, g), context)
                 context.note(spec.scan_node, group.rows)
                 if rows is None or len(rows):
-                    self._gather(best, (number, group), rows)
+                    best = self._gather(best, (number, group), rows)
         finally:
             source.close()
+        return best
 
-    def _look_ahead(self, entry: Entry, groups: dict[int, RowGroup], best: Best) -> None:
+    def _look_ahead(self, entry: Entry, groups: dict[int, RowGroup], best: Gathered) -> None:
         """Look at the most promising row group first: it tells which others can't hold better.
 
         Nothing is gathered from it yet, so that equal rows are still met in their order.
@@ -140,17 +149,14 @@ class TopOfParquet(Operator):
         rows = initial_rows(entry, group.source, group.number)
         rows = self.spec.survivors(group, rows, self.context, note=False)
         if (group.rows if rows is None else len(rows)) >= self.count:
-            (code,) = self._stages[0].codes(group, rows)
-            ahead = Best(self.count, best.orders[:1])
-            ahead.gather([code], pa.record_batch([code], ["code"]))
-            found = ahead.finish()
-            assert found is not None
-            if found.column(0)[-1].is_valid:
-                best.expect(found.column(0)[-1])
+            code = self._stages[0].codes(group, rows)[0]
+            bound = last_of_best(code, best.orders[0], self.count)
+            if bound.is_valid:
+                best.expect(bound)
 
     def _gather(
-        self, best: Best, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
-    ) -> None:
+        self, best: Gathered, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
+    ) -> Gathered:
         """The first key decides which rows may be among the best; the others are for those."""
         number, group = place
         first, others = self._stages[0], self._stages[1:]
@@ -159,15 +165,63 @@ class TopOfParquet(Operator):
         if kept is not None:
             codes = [code.take(pa.array(kept)) for code in codes]
             rows = kept if rows is None else rows[kept]
-        if rows is None or len(rows):
+            if not len(rows):
+                return best
+        if isinstance(best, Best):
             for stage in others:
                 codes += stage.codes(group, rows)
-            if self._keys_are_all:
-                best.gather(codes, self.spec.result(group, rows))
-            else:
-                rows = np.arange(group.rows) if rows is None else rows
-                best.gather(codes, _places(number, group.number, rows))
-            self.context.counters.peak(best.held)
+        if self._keys_are_all:
+            best.gather(codes, self.spec.result(group, rows))
+        else:
+            rows = np.arange(group.rows) if rows is None else rows
+            best.gather(codes, _places(number, group.number, rows))
+        self.context.counters.peak(best.held)
+        if isinstance(best, Finalists) and best.too_many:
+            return self._settle(best)
+        return best
+
+    def _settle(self, finalists: Finalists) -> Best:
+        """Many rows are equal by the first key: from here on all keys are looked at."""
+        best = Best(self.count, [order_of(key) for key in self.keys])
+        if finalists.expected is not None:
+            best.expect(finalists.expected)
+        found = finalists.finish()
+        assert found is not None
+        code, places, _ = found
+        for group, part, rows in self._visit(places):
+            codes = [code[part], *self._stages[1].codes(group, rows)]
+            best.gather(codes, places[part])
+        return best
+
+    def _decide(self, finalists: Finalists) -> pa.RecordBatch | None:
+        """The best of the finalists, by all keys.
+
+        Row groups that hold some of the best for certain give their rows right away, while they are
+        open; of the others just the keys are decoded, and rows if they turn out to be needed.
+        """
+        found = finalists.finish()
+        if found is None:
+            return None
+        code, places, certain = found
+        best = Best(self.count, [order_of(key) for key in self.keys])
+        parts: list[pa.RecordBatch] = []
+        fetched = 0
+        for group, part, rows in self._visit(places):
+            codes = [code[part], *self._stages[1].codes(group, rows)]
+            at = np.full(len(rows), -1)
+            if certain[part].any():
+                parts.append(self.spec.result(group, rows))
+                at = np.arange(fetched, fetched + len(rows))
+                fetched += len(rows)
+            best.gather(codes, places[part].append_column("at", pa.array(at)))
+        chosen = best.finish()
+        assert chosen is not None
+        at = chosen.column("at").to_numpy().copy()
+        late = at < 0
+        if late.any():
+            parts.append(self._fetch(chosen.filter(pa.array(late))))
+            at[late] = np.arange(fetched, fetched + late.sum())
+        return take(concat(parts), at)
 
     @cached_property
     def _keys_are_all(self) -> bool:
@@ -177,13 +231,13 @@ class TopOfParquet(Operator):
             any(field in need for need in map(tuple, needs)) for field in self.spec.result_need
         )
 
-    def _limits(self, best: Best) -> list[BoundExpr]:
+    def _limits(self, best: Gathered) -> list[BoundExpr]:
         """What a row has to satisfy to be among the best, where statistics can tell."""
         key, expr = self.keys[0], self._stored_key
         if expr is None or key.nulls_first:
             return []
         found: list[BoundExpr] = []
-        for bound, ties in ((best.expected, True), (best.bound, len(self.keys) > 1)):
+        for bound, ties in ((best.expected, True), (best.bound, best.ties)):
             if bound is not None and bound.is_valid:
                 value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
                 names = ("gt", "ge") if key.descending else ("lt", "le")
@@ -204,21 +258,36 @@ class TopOfParquet(Operator):
 
     def _fetch(self, places: pa.RecordBatch) -> pa.RecordBatch:
         """The rows at these places, each row group decoded once, in the order of the places."""
-        files, groups, rows = (column.to_numpy() for column in places.columns)
-        order = np.lexsort((rows, groups, files))
-        parts = []
-        for f in np.unique(files):
-            entry = self.entries[f]
-            source = ParquetSource(entry.path, entry.constants, self.context)
-            try:
-                for g in np.unique(groups[files == f]):
-                    chosen = order[(files[order] == f) & (groups[order] == g)]
-                    parts.append(self.spec.result(source.group(int(g)), rows[chosen]))
-            finally:
-                source.close()
+        order = np.lexsort([column.to_numpy() for column in places.columns[2::-1]])
+        parts = [
+            self.spec.result(group, rows) for group, _, rows in self._visit(take(places, order))
+        ]
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return take(concat(parts), back)
+
+    def _visit(self, places: pa.RecordBatch) -> Iterator[tuple[RowGroup, slice, NDArray[np.int64]]]:
+        """Each row group of places that stand in order: where its places are, and its rows."""
+        files, groups, rows = (column.to_numpy() for column in places.columns[:3])
+        new_file = np.diff(files, prepend=-1) != 0
+        new_group = new_file | (np.diff(groups, prepend=-1) != 0)
+        starts = np.flatnonzero(new_group)
+        ends = np.append(starts[1:], len(rows))
+        source: ParquetSource | None = None
+        try:
+            for start, end in zip(starts, ends, strict=True):
+                if new_file[start]:
+                    if source is not None:
+                        source.close()
+                        source = None
+                    entry = self.entries[files[start]]
+                    source = ParquetSource(entry.path, entry.constants, self.context)
+                assert source is not None
+                part = slice(int(start), int(end))
+                yield source.group(int(groups[start])), part, rows[part]
+        finally:
+            if source is not None:
+                source.close()
 
     def describe(self) -> str:
         """The keys, and what is decoded when."""
@@ -231,32 +300,3 @@ class TopOfParquet(Operator):
 def _places(file: int, group: int, rows: NDArray[np.int64]) -> pa.RecordBatch:
     numbers = [np.full(len(rows), file), np.full(len(rows), group), rows]
     return pa.record_batch([pa.array(n, pa.int64()) for n in numbers], ["file", "group", "row"])
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Keys that are computed together: over projected columns (if any), over pruned columns."""
-
-    keys: tuple[BoundExpr, ...]
-    project: tuple[BoundNamed, ...] | None
-    need: Struct
-
-    def codes(self, group: RowGroup, rows: NDArray[np.int64] | None) -> list[pa.Array]:
-        """The keys of these rows of a row group."""
-        batch = group.columns(self.need, rows)
-        if self.project is not None:
-            fields = (Field(column.name, column.expr.type) for column in self.project)
-            batch = project(self.project, batch, Struct(tuple(fields)))
-        return [to_code(evaluate(key, batch)) for key in self.keys]
-
-
-def _stage(spec: ScanSpec, keys: tuple[BoundSortKey, ...]) -> Stage:
-    exprs = tuple(key.expr for key in keys)
-    if spec.project is None:
-        exprs, need = narrow(exprs, spec.columns)
-        return Stage(exprs, None, need)
-    names = {path.steps[0].name for e in exprs for path in row_paths(e)}  # type: ignore[union-attr]
-    used = [column for column in spec.project if column.name in names]
-    inner, need = narrow((column.expr for column in used), spec.columns)
-    columns = tuple(replace(c, expr=e) for c, e in zip(used, inner, strict=True))
-    return Stage(exprs, columns, need)
