@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from millpond.plan.expr import col, element, from_epoch_micros, if_else, lit, path
     from millpond.plan.make import list_files, sql, stored, values
     from millpond.plan.node import Plan
+    from millpond.plan.sources import CsvOptions
 
 _HOMES = {
+    "CsvOptions": "millpond.plan.sources",
     "Plan": "millpond.plan.node",
     "Settings": "millpond.base.settings",
     "agg": "millpond.plan.aggregates:",
@@ -51,6 +53,7 @@ _HOMES = {
 """Where each public name lives; a trailing colon means that it is the module itself."""
 
 __all__ = [
+    "CsvOptions",
     "Plan",
     "Settings",
     "agg",

@@ -48,9 +48,9 @@ def test_a_window_function_without_its_argument() -> None:
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda p: p.union(5), "a plan is wanted, not a int"),
-        (lambda p: p.join("V", on="a"), "a plan is wanted, not a str"),
-        (lambda p: p.take(2), "a list of positions"),
+        (lambda p: p.union(5), r"union\(\) takes a plan, not 5"),
+        (lambda p: p.join("V", on="a"), r"join\(\) takes a plan, not 'V'"),
+        (lambda p: p.take(2), "a list of positions, not 2"),
         (lambda p: p.aggregate("a", n="b"), "is not a measure"),
     ],
 )

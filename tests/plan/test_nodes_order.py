@@ -59,8 +59,12 @@ def test_rows_keep_their_columns(plan: Head, label: str) -> None:
         (lambda: P.sample(seed=1), PlanError, "either a number of rows or a fraction"),
         (lambda: P.sample(3, fraction=0.5, seed=1), PlanError, "either a number of rows"),
         (lambda: P.sample(-3, seed=1), PlanError, "from 0 on, not -3"),
-        (lambda: P.sample(fraction=1.5, seed=1), PlanError, "between 0 and 1: 1.5"),
-        (lambda: P.sample(fraction=float("nan"), seed=1), PlanError, "between 0 and 1: nan"),
+        (lambda: P.sample(fraction=1.5, seed=1), PlanError, "from 0 to 1, not 1.5"),
+        (
+            lambda: P.sample(fraction=float("nan"), seed=1),
+            PlanError,
+            "from 0 to 1, not nan",
+        ),
         (lambda: P.sample(1, seed=2**63), PlanError, "a whole 64-bit number"),
         (lambda: P.shuffle(seed=-(2**63) - 1), PlanError, "a whole 64-bit number"),
         (lambda: P.shuffle(seed="x"), PlanError, "a whole 64-bit number: 'x'"),  # type: ignore[arg-type]

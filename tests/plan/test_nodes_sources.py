@@ -68,8 +68,8 @@ def test_a_narrower_scan_drops_constants_that_are_not_wanted() -> None:
             PlanError,
             "CSV options do not fit a parquet scan",
         ),
-        (lambda: CsvOptions(delimiter=";;"), PlanError, "one character each"),
-        (lambda: CsvOptions(quote=""), PlanError, "one character each"),
+        (lambda: CsvOptions(delimiter=";;"), PlanError, "one character, not"),
+        (lambda: CsvOptions(quote=""), PlanError, "one character, not"),
         (
             lambda: DynamicScan(PATHS, "xml", COLUMNS),  # type: ignore[arg-type]
             PlanError,

@@ -9,7 +9,7 @@
     │   └── StoreAccessError (PermissionError)
     ├── PlanError (ValueError)                a plan that can't exist
     │   ├── SchemaError                       unknown or duplicate column, wrong shape
-    │   ├── TypeMismatchError (TypeError)     an expression over values of the wrong type
+    │   ├── TypeMismatchError (TypeError)     a value or an argument of the wrong type
     │   ├── ExpressionSyntaxError             a path text that can't be read; carries the position
     │   └── SqlError                          SQL that can't be read; carries line and column
     ├── EngineError (RuntimeError)            an engine could not run a valid plan
@@ -113,7 +113,7 @@ class SchemaError(PlanError):
 
 
 class TypeMismatchError(PlanError, TypeError):
-    """An expression over values of the wrong type."""
+    """A value or an argument of the wrong type."""
 
 
 class ExpressionSyntaxError(PlanError):

@@ -1,32 +1,36 @@
 """The fluent face of a plan: `scan(...).filter(col("a") > 3).select("a", "b").head(10)`.
 
 Each method binds its expressions against the plan's schema and returns a new node. The nodes
-themselves take bound expressions only.
+themselves take bound expressions only. The methods that run a plan are in `runner.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.base.errors import PlanError
 from millpond.plan import expr as e
+from millpond.plan.arguments import (
+    items_of,
+    plan_of,
+    schema_of,
+    text_of,
+    whole_of,
+    wrong,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
     from millpond.plan.aggregates import Measure
-    from millpond.plan.executor import Execution, Executor, Scope
-    from millpond.plan.explain import AnalyzeReport
+    from millpond.plan.arguments import AnySchema
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter, StatefulDefinition
     from millpond.plan.rows import JoinKind
-    from millpond.plan.types import Struct
 
 
 class Builders:
-    """Methods that put one more node on top of a plan, and those that run it."""
+    """Methods that put one more node on top of a plan."""
 
     __slots__ = ()
 
@@ -43,8 +47,12 @@ class Builders:
 
     def filter_ordered(self, row_filter: RowFilter) -> Plan:
         """Only the rows that a stateful filter keeps, which sees them in order."""
+        from millpond.plan.python import RowFilter
         from millpond.plan.rows import FilterOrdered
 
+        if isinstance(row_filter, type) or not isinstance(row_filter, RowFilter):
+            hint = "an object with name, columns, config and open(): see millpond.plan.python"
+            raise wrong("filter_ordered()", "a row filter", row_filter, hint=hint)
         return FilterOrdered(self._plan, row_filter)
 
     def select(self, *columns: e.Expr | e.Named | str, **named: e.Expr) -> Plan:
@@ -70,7 +78,7 @@ class Builders:
     def drop(self, *names: str) -> Plan:
         """All columns but these."""
         for name in names:
-            self._plan.schema.field(name)
+            self._plan.schema.field(text_of(name, "drop()", "columns' names, one by one"))
         return self.select(*(n for n in self._plan.schema.names if n not in names))
 
     def rename(self, **renames: str) -> Plan:
@@ -80,17 +88,18 @@ class Builders:
         columns = (e.col(n).alias(renames.get(n, n)) for n in self._plan.schema.names)
         return self.select(*columns)
 
-    def parse_json(self, column: str, schema: Struct, *, output: str) -> Plan:
+    def parse_json(self, column: str, schema: AnySchema, *, output: str) -> Plan:
         """One more column: the JSON text of another, read into a struct."""
         from millpond.plan.rows import ParseJson
 
-        return ParseJson(self._plan, column, schema, output)
+        text_of(column, "parse_json()", "a column's name")
+        return ParseJson(self._plan, column, schema_of(schema, "parse_json()"), output)
 
     def union(self, *others: Plan) -> Plan:
         """All rows of this plan, then those of the others, which have the same columns."""
         from millpond.plan.rows import Union
 
-        return Union((self._plan, *(_plan_of(other) for other in others)))
+        return Union((self._plan, *(plan_of(other, "union()") for other in others)))
 
     def join(
         self,
@@ -107,7 +116,8 @@ class Builders:
         """
         from millpond.plan.joins import build_join
 
-        return build_join(self._plan, _plan_of(other), on=on, how=how, nulls_equal=nulls_equal)
+        right = plan_of(other, "join()")
+        return build_join(self._plan, right, on=on, how=how, nulls_equal=nulls_equal)
 
     def aggregate(
         self,
@@ -120,7 +130,7 @@ class Builders:
         from millpond.plan.rows import Aggregate
 
         schema = self._plan.schema
-        keys = (by,) if isinstance(by, str | e.Expr | e.Named) else tuple(by)
+        keys = items_of(by, "aggregate(by=...)", "a key or a list of keys")
         for name, measure in measures.items():
             if not isinstance(measure, Measure):
                 raise PlanError(f"{name}={measure!r} is not a measure", hint="such as agg.sum('x')")
@@ -157,9 +167,7 @@ class Builders:
         """The rows at these positions, in the order given."""
         from millpond.plan.order import Take
 
-        if isinstance(indices, int):
-            raise PlanError("take() wants a list of positions", hint=f"take([{indices}])")
-        return Take(self._plan, tuple(indices))
+        return Take(self._plan, items_of(indices, "take()", "a list of positions"))
 
     def sample(self, n: int | None = None, *, fraction: float | None = None, seed: int) -> Plan:
         """A random choice of rows that depends on the seed alone."""
@@ -175,7 +183,7 @@ class Builders:
 
     def dynamic_scan(
         self,
-        columns: Struct,
+        columns: AnySchema,
         *,
         format: Literal["parquet", "json", "csv"] = "parquet",  # noqa: A002
         path_column: str = "path",
@@ -185,7 +193,9 @@ class Builders:
         """The rows of the files that this plan's rows name."""
         from millpond.plan.sources import DynamicScan
 
-        return DynamicScan(self._plan, format, columns, path_column, tuple(constants), deleted)
+        schema = schema_of(columns, "dynamic_scan()")
+        names = items_of(constants, "dynamic_scan(constants=...)", "a list of columns' names")
+        return DynamicScan(self._plan, format, schema, path_column, names, deleted)
 
     def stateful(
         self,
@@ -197,8 +207,12 @@ class Builders:
     ) -> Plan:
         """One more column: a function that is called for each row in order, and remembers."""
         from millpond.plan.bind import as_bound, bind_predicate
+        from millpond.plan.python import StatefulDefinition
         from millpond.plan.streams import StatefulFunction, StatefulMapping
 
+        if isinstance(function, type) or not isinstance(function, StatefulDefinition):
+            hint = "an object with name, config, return_type() and create_instance()"
+            raise wrong("stateful()", "a stateful function", function, hint=hint)
         schema = self._plan.schema
         bound = tuple(as_bound(arg, schema) for arg in args)
         mapping = StatefulMapping(
@@ -207,7 +221,7 @@ class Builders:
             bound,
             function.return_type(tuple(arg.type for arg in bound)),
             None if where is None else bind_predicate(where, schema),
-            tuple(as_bound(key, schema) for key in _each(partition_by)),
+            tuple(as_bound(key, schema) for key in items_of(partition_by, "partition_by")),
         )
         return StatefulFunction(self._plan, (mapping,))
 
@@ -234,111 +248,16 @@ class Builders:
             )
         bound = None if arg is None else as_bound(arg, schema)
         type_ = window_type(function, None if bound is None else bound.type)
-        keys = tuple(as_bound(key, schema) for key in _each(partition_by))
-        order = tuple(bind_key(key, schema) for key in _each(order_by))
-        call = WindowCall(name, function, type_, bound, keys, order, rows[0], rows[1], offset)
+        keys = tuple(as_bound(key, schema) for key in items_of(partition_by, "partition_by"))
+        order = tuple(bind_key(key, schema) for key in items_of(order_by, "order_by"))
+        call = WindowCall(name, function, type_, bound, keys, order, *_frame(rows), offset)
         return Window(self._plan, (call,))
 
-    def execute(
-        self,
-        *,
-        engine: str | Executor = "auto",
-        scope: Scope | None = None,
-        optimize: bool = True,
-        ordered: bool = True,
-    ) -> Execution:
-        """Run the plan: an iterator of Arrow record batches with counters."""
-        from millpond.plan.run import execute
 
-        return execute(self._plan, engine=engine, scope=scope, optimize=optimize, ordered=ordered)
-
-    def to_arrow(
-        self, *, engine: str | Executor = "auto", scope: Scope | None = None, optimize: bool = True
-    ) -> pa.Table:
-        """Run the plan and gather all rows in memory."""
-        import pyarrow as pa
-
-        run = self.execute(engine=engine, scope=scope, optimize=optimize)
-        return pa.Table.from_batches(list(run), schema=run.schema)
-
-    def to_pylist(
-        self, *, engine: str | Executor = "auto", scope: Scope | None = None
-    ) -> list[Any]:
-        """Run the plan and gather all rows as dictionaries."""
-        rows: list[Any] = self.to_arrow(engine=engine, scope=scope).to_pylist()
-        return rows
-
-    def explain(
-        self,
-        *,
-        logical: bool = True,
-        optimized: bool = True,
-        physical: bool = False,
-        decode: bool = True,
-        costs: bool = False,
-        steps: bool = False,
-        engine: str | Executor = "auto",
-        format: Literal["text", "json"] = "text",  # noqa: A002
-        scope: Scope | None = None,
-    ) -> str:
-        """What would happen, without reading any data."""
-        from millpond.plan.explain import explain
-
-        return explain(
-            self._plan,
-            logical=logical,
-            optimized=optimized,
-            physical=physical,
-            decode=decode,
-            costs=costs,
-            steps=steps,
-            engine=engine,
-            format=format,
-            scope=scope,
-        )
-
-    def explain_analyze(
-        self,
-        *,
-        engine: str | Executor = "auto",
-        scope: Scope | None = None,
-        max_rows: int | None = None,
-        time_budget_ms: float | None = None,
-        format: Literal["text", "json"] = "text",  # noqa: A002
-    ) -> AnalyzeReport:
-        """Run the plan and report what was observed next to what was estimated."""
-        from millpond.plan.explain import explain_analyze
-
-        return explain_analyze(
-            self._plan,
-            engine=engine,
-            scope=scope,
-            max_rows=max_rows,
-            time_budget_ms=time_budget_ms,
-            format=format,
-        )
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import pyarrow as pa
-
-        if requested_schema is not None:
-            raise TypeMismatchError("a plan gives its own schema", hint="cast in the plan")
-        run = self.execute()
-        return pa.RecordBatchReader.from_batches(run.schema, run).__arrow_c_stream__()
-
-
-def _plan_of(given: object) -> Plan:
-    """A plan, or an error that says what was given instead."""
-    from millpond.plan.node import Plan
-
-    if not isinstance(given, Plan):
-        raise PlanError(
-            f"a plan is wanted, not a {type(given).__name__}",
-            hint="make one with values() or scan()",
-        )
-    return given
-
-
-def _each(items: Any) -> tuple[Any, ...]:
-    """Several items, or one that stands for itself: a name is not a sequence of letters."""
-    return (items,) if isinstance(items, str | e.Expr | e.SortKey) else tuple(items)
+def _frame(rows: object) -> tuple[int | None, int | None]:
+    """Where a window's frame starts and ends, counted in rows from the current one."""
+    wanted = "(start, end) as whole numbers or None"
+    if not isinstance(rows, tuple | list) or len(rows) != 2:
+        raise wrong("window(rows=...)", wanted, rows, hint="(-2, 0): the row and two before it")
+    start, end = (None if at is None else whole_of(at, "window(rows=...)", wanted) for at in rows)
+    return start, end

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import UnsupportedExpressionError, UnsupportedNodeError
 from millpond.base.settings import Settings
+from millpond.plan.arguments import wrong
 from millpond.plan.cost import Estimate, estimate_nodes
 from millpond.plan.cost.numbers import show_bytes, show_rows
-from millpond.plan.executor import check_supported, resolve_stored
+from millpond.plan.executor import Executor, check_supported, resolve_stored
 from millpond.plan.run import engine_named
 from millpond.plan.sources import ListFiles, Scan, Stored
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
-    from millpond.plan.executor import Executor, Scope
+    from millpond.plan.executor import AnyEngine, Scope
     from millpond.plan.node import Plan
 
 ARROW_ROWS: Final = 50_000_000
@@ -48,14 +49,18 @@ class Choice:
     reason: str
 
 
-def choose(plan: Plan, engine: str | Executor = "auto", *, scope: Scope | None = None) -> Choice:
+def choose(plan: Plan, engine: AnyEngine = "auto", *, scope: Scope | None = None) -> Choice:
     """The engine for a plan: by call, else by the setting `engine`, else the cheapest one.
 
     An engine that was asked for and can't run the plan is an `UnsupportedNodeError`.
     """
     settings = Settings.load()
     resolved = resolve_stored(plan, scope) if scope is not None and _has_stored(plan) else plan
+    if engine is None:
+        engine = "auto"
     if not isinstance(engine, str):
+        if isinstance(engine, type) or not isinstance(engine, Executor):
+            raise wrong("engine", "'auto', an engine's name or an engine", engine)
         return _asked(resolved, engine, "the engine that was given")
     if engine != "auto":
         return _asked(resolved, engine_named(engine), "asked for by name")

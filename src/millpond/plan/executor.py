@@ -7,9 +7,10 @@ each other. Engines are found by name through the entry points `millpond.engines
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from millpond.base.errors import PlanError, UnsupportedExpressionError, UnsupportedNodeError
+from millpond.plan.arguments import wrong
 from millpond.plan.codec import expressions_of
 from millpond.plan.sources import Stored
 from millpond.plan.text import shorten
@@ -101,6 +102,10 @@ class Executor(Protocol):
         """The engine's own view of how it would run the plan, without reading data."""
 
 
+AnyEngine: TypeAlias = str | Executor | None
+"""An engine's name, an engine, or None, which is `auto`."""
+
+
 def resolve_stored(plan: Plan, scope: Scope | None) -> Plan:
     """The plan with every stored path exchanged for what the scope says it is, to the bottom."""
     done: dict[Stored, Plan] = {}
@@ -135,6 +140,8 @@ def _answer(node: Stored, scope: Scope | None) -> Plan:
             f"{node.path} is a path of a pond, but no scope was given",
             hint="run the plan with scope=pond.read()",
         )
+    if not isinstance(scope, Scope):
+        raise wrong("scope", "a pinned version of a pond", scope, hint="scope=pond.read()")
     found = scope.resolve(node)
     if found.schema != node.schema:
         raise PlanError(

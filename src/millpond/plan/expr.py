@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from millpond.base.errors import TypeMismatchError
+from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.plan.arguments import text_of, type_of, wrong
 from millpond.plan.paths import Name, Step, parse_path
 from millpond.plan.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from millpond.plan.arguments import AnyType
     from millpond.plan.types import DataType
+
+_PARTS = ("year", "month", "day", "hour", "minute", "second")
 
 
 class Expr(Tree):
@@ -136,8 +139,8 @@ class Expr(Tree):
 
     def isin(self, values: Iterable[object]) -> Expr:
         """Whether the value is one of these literals; of none at all: false, for null too."""
-        if isinstance(values, str | bytes):
-            raise TypeMismatchError(f"isin takes a list of values, not {values!r}")
+        if isinstance(values, str | bytes | Expr) or not isinstance(values, Iterable):
+            raise wrong("isin()", "a list of values", values, hint="isin([1, 2])")
         return call("in", self, *values)
 
     def between(self, low: object, high: object) -> Expr:
@@ -148,17 +151,14 @@ class Expr(Tree):
         """The first of these that is not null."""
         return call("coalesce", self, *others)
 
-    def cast(self, to: DataType | str, *, on_error: Literal["error", "null"] = "error") -> Expr:
+    def cast(self, to: AnyType, *, on_error: Literal["error", "null"] = "error") -> Expr:
         """The value as another type, or a type's name; what does not fit is an error, or null."""
-        if isinstance(to, str):
-            from millpond.plan.typejson import type_from_dict
+        _check_choice("cast(on_error=...)", on_error, ("error", "null"))
+        return CastExpr(self, type_of(to, "cast()"), on_error)
 
-            to = type_from_dict(to)
-        return CastExpr(self, to, on_error)
-
-    def parse_json(self, to: DataType) -> Expr:
+    def parse_json(self, to: AnyType) -> Expr:
         """JSON text as a struct, list or map of this type; members that do not fit are null."""
-        return ParseJsonExpr(self, to)
+        return ParseJsonExpr(self, type_of(to, "parse_json()"))
 
     def any(self, predicate: Expr | None = None) -> Expr:
         """Whether some element of this list satisfies the predicate over the element."""
@@ -214,6 +214,7 @@ class Expr(Tree):
 
     def date_part(self, part: Literal["year", "month", "day", "hour", "minute", "second"]) -> Expr:
         """One part of a date or timestamp as a number."""
+        _check_choice("date_part()", part, _PARTS)
         return call(part, self)
 
     def date_trunc(
@@ -225,7 +226,7 @@ class Expr(Tree):
 
     def time_bucket(self, width: dt.timedelta) -> Expr:
         """The start of the bucket that a timestamp lies in; buckets are counted from the epoch."""
-        return call("time_bucket", self, width // dt.timedelta(microseconds=1))
+        return call("time_bucket", self, _micros(width))
 
     def epoch_micros(self) -> Expr:
         """A timestamp as microseconds since the epoch."""
@@ -233,10 +234,12 @@ class Expr(Tree):
 
     def asc(self, *, nulls: Literal["last", "first"] = "last") -> SortKey:
         """A sort key, small values first."""
+        _check_choice("asc(nulls=...)", nulls, ("last", "first"))
         return SortKey(self, descending=False, nulls_first=nulls == "first")
 
     def desc(self, *, nulls: Literal["last", "first"] = "last") -> SortKey:
         """A sort key, large values first."""
+        _check_choice("desc(nulls=...)", nulls, ("last", "first"))
         return SortKey(self, descending=True, nulls_first=nulls == "first")
 
     def alias(self, name: str) -> Named:
@@ -363,12 +366,12 @@ class Named:
 
 def col(name: str) -> PathExpr:
     """A column by its exact name, dots and all."""
-    return PathExpr((Name(name),))
+    return PathExpr((Name(text_of(name, "col()", "a column's name")),))
 
 
 def path(text: str) -> PathExpr:
     """A column or a place inside it, by path text (see `paths.py`)."""
-    return PathExpr(parse_path(text))
+    return PathExpr(parse_path(text_of(text, "path()", "a path's text")))
 
 
 def element() -> PathExpr:
@@ -376,7 +379,7 @@ def element() -> PathExpr:
     return PathExpr(())
 
 
-def lit(value: object, type_: DataType | None = None) -> Expr:
+def lit(value: object, type_: AnyType | None = None) -> Expr:
     """A constant. An expression is returned as it is."""
     if isinstance(value, Expr):
         return value
@@ -384,7 +387,7 @@ def lit(value: object, type_: DataType | None = None) -> Expr:
         value = _from_numpy(value)
     if isinstance(value, decimal.Decimal) and not value.is_finite():
         raise TypeMismatchError(f"{value} is not a decimal number")
-    return LiteralExpr(value, type_)
+    return LiteralExpr(value, None if type_ is None else type_of(type_, "lit()"))
 
 
 def _from_numpy(value: Any) -> Any:
@@ -413,6 +416,18 @@ def if_else(condition: Expr, then: object, otherwise: object) -> Expr:
 def from_epoch_micros(value: object) -> Expr:
     """Microseconds since the epoch as a timestamp."""
     return call("from_epoch_micros", value)
+
+
+def _micros(width: object) -> int:
+    if not isinstance(width, dt.timedelta):
+        hint = "datetime.timedelta(minutes=5)"
+        raise wrong("time_bucket()", "a timedelta", width, hint=hint)
+    return width // dt.timedelta(microseconds=1)
+
+
+def _check_choice(argument: str, given: object, choices: tuple[str, ...]) -> None:
+    if given not in choices:
+        raise PlanError(f"{argument} does not know {given!r}", hint=f"one of {', '.join(choices)}")
 
 
 def _flat(function: str, left: Expr, right: object) -> Expr:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import SchemaError, TypeMismatchError
 from millpond.plan import expr as e
+from millpond.plan.arguments import items_of, wrong
 from millpond.plan.bind import as_bound, bind, cast_to
 from millpond.plan.bound import BoundExpr, BoundNamed, BoundPath
 from millpond.plan.paths import Name
@@ -30,7 +31,7 @@ def build_join(
     nulls_equal: bool,
 ) -> Plan:
     """A join by shared names (each once in the result) or by pairs of expressions."""
-    items = (on,) if isinstance(on, str) else tuple(on)
+    items = [_item(item) for item in items_of(on, "join(on=...)", _KEYS)]
     shared = [item for item in items if isinstance(item, str)]
     _check_shared(shared, left.schema, right.schema)
     pairs = [(item, item) if isinstance(item, str) else item for item in items]
@@ -48,6 +49,16 @@ def build_join(
             expr = expr.coalesce(e.col(hidden[name]))
         columns.append(BoundNamed(name, bind(expr, joined.schema)))
     return Project(joined, tuple(columns))
+
+
+_KEYS: Final = "a column's name, or a list of names and pairs"
+
+
+def _item(item: object) -> Any:
+    """A key: a name that both sides have, or a pair of one expression each."""
+    if isinstance(item, str) or (isinstance(item, tuple | list) and len(item) == 2):
+        return item
+    raise wrong("join(on=...)", _KEYS, item, hint="on='site', or on=[(left, right)]")
 
 
 def _check_shared(names: list[str], left: Struct, right: Struct) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import SchemaError
+from millpond.plan.arguments import path_of, plan_of, schema_of, text_of, wrong
 from millpond.plan.arrow import conform, to_arrow_schema
 from millpond.plan.sources import ListFiles, Stored, Values
 from millpond.plan.sqltext import check_sql
@@ -12,13 +14,14 @@ from millpond.plan.streams import Sql
 from millpond.plan.types import is_integral
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
 
+    from millpond.plan.arguments import AnySchema
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
 
 
-def values(rows: Any, schema: Struct | None = None) -> Plan:
+def values(rows: Any, schema: AnySchema | None = None) -> Plan:
     """Rows in memory: an Arrow table, anything with `__arrow_c_stream__`, or dictionaries.
 
     >>> values([{"a": 1}, {"a": 2}]).head(1).to_pylist(engine="arrow")
@@ -26,15 +29,28 @@ def values(rows: Any, schema: Struct | None = None) -> Plan:
     """
     import pyarrow as pa
 
+    wanted = None if schema is None else schema_of(schema, "values(schema=...)")
     if isinstance(rows, pa.Table):
         table = rows
     elif isinstance(rows, pa.RecordBatch):
         table = pa.Table.from_batches([rows])
     elif hasattr(rows, "__arrow_c_stream__"):
-        table = pa.table(rows)
+        table = _from_stream(rows)
+    elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        hint = "columns by name are a table: values(pyarrow.table({...}))"
+        raise wrong("values()", "a list of dictionaries or an Arrow table", rows, hint=hint)
     else:
-        return Values(_from_dicts(list(rows), schema))
-    return Values(table if schema is None else conform(table, schema))
+        return Values(_from_dicts(list(rows), wanted))
+    return Values(table if wanted is None else conform(table, wanted))
+
+
+def _from_stream(rows: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.table(rows)
+    except (pa.ArrowException, TypeError) as error:
+        raise SchemaError(f"a {type(rows).__name__} is not a table: {error}") from error
 
 
 def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
@@ -80,25 +96,29 @@ def _names(rows: list[Any], schema: Struct | None) -> dict[str, None]:
     return names
 
 
-def list_files(path: str, *, start_from: str | None = None) -> Plan:
+def list_files(path: str | os.PathLike[str], *, start_from: str | None = None) -> Plan:
     """The files right below a path, in the order of their names."""
-    return ListFiles(path, start_from)
+    if start_from is not None:
+        text_of(start_from, "list_files(start_from=...)", "a file's name")
+    return ListFiles(path_of(path, "list_files()"), start_from)
 
 
-def stored(path: str, columns: Struct) -> Plan:
+def stored(path: str, columns: AnySchema) -> Plan:
     """The rows of a path of a pond, bound to a scope when it is executed."""
-    return Stored(path, columns)
+    return Stored(text_of(path, "stored()", "a path of a pond"), schema_of(columns, "stored()"))
 
 
-def sql(text: str, *, schema: Struct | None = None, **inputs: Plan) -> Plan:
+def sql(text: str, *, schema: AnySchema | None = None, **inputs: Plan) -> Plan:
     """A query over named plans. Without a schema, Spark is asked for it (which starts it)."""
-    names: Sequence[str] = tuple(inputs)
+    text_of(text, "sql()", "a query's text")
+    members = tuple(plan_of(given, f"sql({name}=...)") for name, given in inputs.items())
     # Before anyone else sees the text: Spark runs commands while it analyses them.
     check_sql(text)
-    if schema is None:
+    if schema is not None:
+        columns = schema_of(schema, "sql(schema=...)")
+    else:
         from millpond.plan.run import engine_named
 
         spark: Any = engine_named("spark")
-        schema = spark.sql_schema(text, {name: plan.schema for name, plan in inputs.items()})
-    assert schema is not None
-    return Sql(text, tuple(names), tuple(inputs.values()), schema)
+        columns = spark.sql_schema(text, {name: plan.schema for name, plan in inputs.items()})
+    return Sql(text, tuple(inputs), members, columns)

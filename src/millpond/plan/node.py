@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from millpond.plan.builders import Builders
+from millpond.plan.runner import Runner
 from millpond.plan.text import format_plan, one_line, shorten
 from millpond.plan.tree import Tree
 
@@ -20,7 +21,7 @@ NODES: dict[str, type[Plan]] = {}
 """Every node class by its kind."""
 
 
-class Plan(Builders, Tree):
+class Plan(Builders, Runner, Tree):
     """What is to be computed, as an immutable DAG. It knows no engine and no snapshot."""
 
     __slots__ = ("_schema",)

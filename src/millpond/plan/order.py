@@ -144,8 +144,9 @@ class Sample(Unary, Plan):
         if self.n is not None:
             _check_count(self.n)
         if self.fraction is not None:
-            if not 0 <= self.fraction <= 1:
-                raise PlanError(f"a fraction is between 0 and 1: {self.fraction}")
+            number = isinstance(self.fraction, int | float)
+            if not number or not 0 <= self.fraction <= 1:
+                raise PlanError(f"a fraction is a number from 0 to 1, not {self.fraction!r}")
             object.__setattr__(self, "fraction", float(self.fraction))
         _check_seed(self.seed)
         self._set_schema(self.input.schema)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
+from millpond.plan.arguments import wrong
 from millpond.plan.bind import verify
 from millpond.plan.node import Plan, Unary
 from millpond.plan.types import BOOLEAN, STRING, Field, Struct, is_orderable
@@ -163,6 +164,8 @@ class Join(Plan):
             raise PlanError(f"unknown join {self.how!r}", hint=f"one of {', '.join(JOIN_KINDS)}")
         if not self.keys:
             raise PlanError("a join needs at least one key")
+        if not isinstance(self.nulls_equal, bool):
+            raise wrong("join(nulls_equal=...)", "True or False", self.nulls_equal)
         for left, right in self.keys:
             verify(left, self.left.schema)
             verify(right, self.right.schema)

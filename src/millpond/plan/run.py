@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from millpond.plan.plugins import ENGINES
 
 if TYPE_CHECKING:
-    from millpond.plan.executor import Execution, Executor, Scope
+    from millpond.plan.executor import AnyEngine, Execution, Executor, Scope
     from millpond.plan.node import Plan
 
 
@@ -25,7 +25,7 @@ _ENGINES: dict[str, Executor] = {}
 def execute(
     plan: Plan,
     *,
-    engine: str | Executor = "auto",
+    engine: AnyEngine = "auto",
     scope: Scope | None = None,
     optimize: bool = True,
     ordered: bool = True,

@@ -59,8 +59,12 @@ class CsvOptions:
     has_header: bool = True
 
     def __post_init__(self) -> None:
-        if len(self.delimiter) != 1 or len(self.quote) != 1:
-            raise PlanError("a CSV delimiter and quote are one character each")
+        for name in ("delimiter", "quote"):
+            given = getattr(self, name)
+            if not isinstance(given, str) or len(given) != 1:
+                raise PlanError(f"a CSV {name} is one character, not {given!r}")
+        if not isinstance(self.has_header, bool):
+            raise PlanError(f"a CSV file has a header or not: {self.has_header!r}", hint="True")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

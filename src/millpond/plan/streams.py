@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.plan.arguments import whole_of
 from millpond.plan.bind import verify
 from millpond.plan.node import Plan, Unary
 from millpond.plan.sqltext import check_sql
@@ -108,7 +109,7 @@ class WindowCall:
             raise PlanError(f"{self.function} needs an argument")
         if self.arg is not None and self.function in _NUMBERING:
             raise PlanError(f"{self.function} takes no argument")
-        if self.offset < 0:
+        if whole_of(self.offset, "window(offset=...)") < 0:
             raise PlanError(f"an offset is not negative: {self.offset}", hint="use lag or lead")
         if self.start is not None and self.end is not None and self.start > self.end:
             raise PlanError(f"a window frame from {self.start} to {self.end} is empty")

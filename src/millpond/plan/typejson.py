@@ -92,9 +92,8 @@ def _from_name(name: str) -> DataType:
     if match:
         return Decimal(int(match[1]), int(match[2]))
     if name not in PRIMITIVE_NAMES:
-        raise SchemaError(
-            f"unknown type {name!r}", hint=f"known: {', '.join(sorted(PRIMITIVE_NAMES))}"
-        )
+        known = ", ".join(sorted(PRIMITIVE_NAMES))
+        raise SchemaError(f"unknown type {name!r}", hint=f"known: {known}, decimal(p,s)")
     return Primitive(name)
 
 

@@ -76,7 +76,8 @@ class Decimal:
     scale: int
 
     def __post_init__(self) -> None:
-        if not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
+        whole = {int}.issuperset(map(type, (self.precision, self.scale)))
+        if not whole or not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
             raise TypeMismatchError(
                 f"decimal({self.precision},{self.scale}) can't exist",
                 hint="precision is 1 to 38, scale 0 to precision",
@@ -155,6 +156,9 @@ class Field:
         return f"{self.name}: {self.type}" + ("" if self.nullable else " not null")
 
 
+_MAKE_STRUCT: Final = "Struct.of(id=LONG), or Struct((Field('id', LONG),))"
+
+
 class _Indexed:
     """Where a struct keeps the positions of its fields, outside of what makes it equal."""
 
@@ -177,7 +181,13 @@ class Struct(_Indexed):
 
     def __post_init__(self) -> None:
         seen: dict[str, int] = {}
+        if not isinstance(self.fields, tuple):
+            raise TypeMismatchError(
+                f"a struct takes a tuple of fields, not {self.fields!r}", hint=_MAKE_STRUCT
+            )
         for position, field in enumerate(self.fields):
+            if not isinstance(field, Field):
+                raise TypeMismatchError(f"a struct takes fields, not {field!r}", hint=_MAKE_STRUCT)
             if seen.setdefault(field.name, position) != position:
                 raise SchemaError(
                     f"the name {field.name!r} stands twice in one struct", hint="rename one of them"
@@ -201,16 +211,20 @@ class Struct(_Indexed):
 
     def position(self, name: object) -> int | None:
         """Where the field of this name stands, or None."""
+        if not isinstance(name, str):
+            return None
         try:
-            return self._positions.get(name)  # type: ignore[call-overload, no-any-return]
+            return self._positions.get(name)
         except AttributeError:  # pickle and copy bring the fields alone
             found = {field.name: at for at, field in enumerate(self.fields)}
             object.__setattr__(self, "_positions", found)
-            return found.get(name)  # type: ignore[call-overload, no-any-return]
+            return found.get(name)
 
     def field(self, name: str) -> Field:
         """The field of this name; an unknown one is an error that names what is near."""
         found = self.get(name)
+        if not isinstance(name, str):
+            raise SchemaError(f"a column's name is a text, not {name!r}")
         if found is None:
             raise SchemaError(f"there is no column {name!r}", hint=self.near(name))
         return found

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import PlanError, SourceError
 from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url
-from millpond.plan.sources import FORMATS, File, Format, Scan
+from millpond.plan.arguments import items_of, path_of, schema_of, wrong
+from millpond.plan.sources import CONTENT, FORMATS, CsvOptions, File, Format, Scan
+from millpond.plan.types import BINARY, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from millpond.plan.arguments import AnySchema
     from millpond.plan.node import Plan
-    from millpond.plan.sources import CsvOptions
-    from millpond.plan.types import Struct
 
 _FORMATS: dict[str, Format] = {
     ".parquet": "parquet",
@@ -33,9 +35,9 @@ def scan(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     format: Format | None = None,  # noqa: A002 - the word that users expect
-    schema: Struct | None = None,
-    columns: Sequence[str] | None = None,
-    csv: CsvOptions | None = None,
+    schema: AnySchema | None = None,
+    columns: str | Sequence[str] | None = None,
+    csv: CsvOptions | Mapping[str, Any] | None = None,
 ) -> Plan:
     """The rows of files: one, many, those of a directory, or those that a pattern matches.
 
@@ -43,11 +45,15 @@ def scan(
     `_` or `.` are left out. The format follows from the end of the names unless it is given.
     Without a schema, Parquet footers tell it (of all files: columns are united by name, narrower
     types widened); for JSON and CSV it is inferred from the first megabyte of the first file.
-    `columns` chooses some.
+    `schema` may be a struct, types by name, or an Arrow schema. `columns` chooses some. `csv` says
+    how CSV files are written.
     """
     from millpond.engine.arrow.footers import parquet_schema, parquet_stats
     from millpond.engine.arrow.guess import guess_schema
 
+    given = None if schema is None else schema_of(schema, "scan(schema=...)")
+    names = None if columns is None else items_of(columns, "scan(columns=...)", "columns' names")
+    options = _csv_options(csv)
     files = Files()
     try:
         found = _expand(paths, files)
@@ -56,27 +62,43 @@ def scan(
         kind = format or _format_of(found)
         if kind == "parquet":
             footers, known = parquet_schema(found, files)
-            wanted = known if schema is None else schema
-            wanted = wanted if columns is None else wanted.select(columns)
+            wanted = known if given is None else given
+            wanted = wanted if names is None else wanted.select(names)
             described = tuple(File(f.path, f.size, f.rows) for f in footers)
-            return Scan(kind, described, wanted, stats=parquet_stats(footers, wanted))
-        wanted = guess_schema(found[0], kind, csv, files) if schema is None else schema
-        wanted = wanted if columns is None else wanted.select(columns)
+            stats = parquet_stats(footers, wanted)
+            return Scan(kind, described, wanted, csv=options, stats=stats)
+        if given is None and kind == "bytes":
+            given = Struct.of(**{CONTENT: BINARY})
+        wanted = guess_schema(found[0], kind, options, files) if given is None else given
+        wanted = wanted if names is None else wanted.select(names)
         sized = tuple(File(path, _size(path, files)) for path in found)
-        return Scan(kind, sized, wanted, csv=csv)
+        return Scan(kind, sized, wanted, csv=options)
     finally:
         files.close()
 
 
-def _expand(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], files: Files
-) -> list[str]:
+def _csv_options(given: object) -> CsvOptions | None:
+    if given is None or isinstance(given, CsvOptions):
+        return given
+    known = tuple(CsvOptions.__dataclass_fields__)
+    if not isinstance(given, Mapping):
+        hint = f"CsvOptions({', '.join(f'{name}=…' for name in known)})"
+        raise wrong("scan(csv=...)", "CsvOptions or a dictionary of them", given, hint=hint)
+    for name in given:
+        if name not in known:
+            raise PlanError(f"unknown CSV option {name!r}", hint=f"one of {', '.join(known)}")
+    return CsvOptions(**given)
+
+
+def _expand(paths: object, files: Files) -> list[str]:
+    if not isinstance(paths, str | os.PathLike | Iterable) or isinstance(paths, bytes | Mapping):
+        raise wrong("scan()", "a path, a URL, a pattern or a list of them", paths)
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        raise PlanError("there is no file to scan: the list is empty")
+        raise PlanError("there is no file to scan: the list is empty", hint="give a path")
     found = []
     for item in given:
-        found += _expand_one(os.fspath(item), files)
+        found += _expand_one(path_of(item, "scan()"), files)
     return found
 
 

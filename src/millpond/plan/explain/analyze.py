@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
+from millpond.plan.arguments import wrong
 from millpond.plan.choose import choose
 from millpond.plan.cost import estimate_nodes
 from millpond.plan.executor import resolve_stored
@@ -16,14 +17,14 @@ from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
     from millpond.base.clock import Clock
-    from millpond.plan.executor import Execution, Executor, Observation, Scope
+    from millpond.plan.executor import AnyEngine, Execution, Observation, Scope
     from millpond.plan.node import Plan
 
 
 def explain_analyze(
     plan: Plan,
     *,
-    engine: str | Executor = "auto",
+    engine: AnyEngine = "auto",
     scope: Scope | None = None,
     max_rows: int | None = None,
     time_budget_ms: float | None = None,
@@ -37,8 +38,12 @@ def explain_analyze(
     """
     check_format(format)
     for name, bound in (("max_rows", max_rows), ("time_budget_ms", time_budget_ms)):
-        if bound is not None and bound < 0:
-            raise PlanError(f"{name} is not negative: {bound}")
+        if bound is None:
+            continue
+        if isinstance(bound, bool) or not isinstance(bound, int | float):
+            raise wrong(name, "a number", bound)
+        if not bound >= 0:
+            raise PlanError(f"{name} is 0 or more, not {bound}", hint="None is no bound")
     final = optimize(plan if scope is None else resolve_stored(plan, scope))
     choice = choose(final, engine, scope=scope)
     clock = clock or SystemClock()

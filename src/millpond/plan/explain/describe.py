@@ -17,7 +17,7 @@ from millpond.plan.optimizer import optimize, optimize_steps
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
-    from millpond.plan.executor import Executor, Scope
+    from millpond.plan.executor import AnyEngine, Scope
     from millpond.plan.node import Plan
 
 
@@ -30,7 +30,7 @@ def explain(
     decode: bool = True,
     costs: bool = False,
     steps: bool = False,
-    engine: str | Executor = "auto",
+    engine: AnyEngine = "auto",
     format: Literal["text", "json"] = "text",  # noqa: A002
     scope: Scope | None = None,
 ) -> str:

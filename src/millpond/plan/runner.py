@@ -1,0 +1,113 @@
+"""The methods of a plan that run it, and those that say what a run would do or did.
+
+Where rows leave a plan: as Arrow batches, as a table, as dictionaries, as a stream that other
+libraries read. `run.py` finds the engine and starts it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from millpond.base.errors import TypeMismatchError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from millpond.plan.executor import AnyEngine, Execution, Scope
+    from millpond.plan.explain import AnalyzeReport
+    from millpond.plan.node import Plan
+
+
+class Runner:
+    """Methods that run a plan. `engine` is a name, an engine, or None for the setting's choice."""
+
+    __slots__ = ()
+
+    @property
+    def _plan(self) -> Plan:
+        return cast("Plan", self)
+
+    def execute(
+        self,
+        *,
+        engine: AnyEngine = "auto",
+        scope: Scope | None = None,
+        optimize: bool = True,
+        ordered: bool = True,
+    ) -> Execution:
+        """Run the plan: an iterator of Arrow record batches with counters."""
+        from millpond.plan.run import execute
+
+        return execute(self._plan, engine=engine, scope=scope, optimize=optimize, ordered=ordered)
+
+    def to_arrow(
+        self, *, engine: AnyEngine = "auto", scope: Scope | None = None, optimize: bool = True
+    ) -> pa.Table:
+        """Run the plan and gather all rows in memory."""
+        import pyarrow as pa
+
+        run = self.execute(engine=engine, scope=scope, optimize=optimize)
+        return pa.Table.from_batches(list(run), schema=run.schema)
+
+    def to_pylist(self, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> list[Any]:
+        """Run the plan and gather all rows as dictionaries."""
+        rows: list[Any] = self.to_arrow(engine=engine, scope=scope).to_pylist()
+        return rows
+
+    def explain(
+        self,
+        *,
+        logical: bool = True,
+        optimized: bool = True,
+        physical: bool = False,
+        decode: bool = True,
+        costs: bool = False,
+        steps: bool = False,
+        engine: AnyEngine = "auto",
+        format: Literal["text", "json"] = "text",  # noqa: A002
+        scope: Scope | None = None,
+    ) -> str:
+        """What would happen, without reading any data."""
+        from millpond.plan.explain import explain
+
+        return explain(
+            self._plan,
+            logical=logical,
+            optimized=optimized,
+            physical=physical,
+            decode=decode,
+            costs=costs,
+            steps=steps,
+            engine=engine,
+            format=format,
+            scope=scope,
+        )
+
+    def explain_analyze(
+        self,
+        *,
+        engine: AnyEngine = "auto",
+        scope: Scope | None = None,
+        max_rows: int | None = None,
+        time_budget_ms: float | None = None,
+        format: Literal["text", "json"] = "text",  # noqa: A002
+    ) -> AnalyzeReport:
+        """Run the plan and report what was observed next to what was estimated."""
+        from millpond.plan.explain import explain_analyze
+
+        return explain_analyze(
+            self._plan,
+            engine=engine,
+            scope=scope,
+            max_rows=max_rows,
+            time_budget_ms=time_budget_ms,
+            format=format,
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        import pyarrow as pa
+
+        if requested_schema is not None:
+            raise TypeMismatchError("a plan gives its own schema", hint="cast in the plan")
+        run = self.execute()
+        return pa.RecordBatchReader.from_batches(run.schema, run).__arrow_c_stream__()
