@@ -185,7 +185,7 @@ class Builders:
         self,
         columns: AnySchema,
         *,
-        format: Literal["parquet", "json", "csv"] = "parquet",  # noqa: A002
+        format: Literal["parquet", "json", "csv", "bytes"] = "parquet",  # noqa: A002
         path_column: str = "path",
         constants: Sequence[str] = (),
         deleted: str | None = None,

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from millpond.base.errors import PlanError, SchemaError
 from millpond.plan.arrow import conform, from_arrow_schema
 from millpond.plan.node import Plan, Unary
-from millpond.plan.types import LONG, STRING, TIMESTAMP, Field, List, Struct
+from millpond.plan.types import BINARY, LONG, STRING, TIMESTAMP, Field, List, Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Format: TypeAlias = Literal["parquet", "json", "csv"]
-FORMATS: tuple[Format, ...] = ("parquet", "json", "csv")
+Format: TypeAlias = Literal["parquet", "json", "csv", "bytes"]
+FORMATS: tuple[Format, ...] = ("parquet", "json", "csv", "bytes")
+CONTENT = "content"
+"""The one column (binary) of a file that is read as bytes."""
+RANGE = ("offset", "length")
+"""Constants (long) that say which part of a file is its content; null is no limit."""
 
 _CONSTANTS = attrgetter("constants")
 
@@ -24,9 +28,19 @@ LISTING = Struct(
 )
 
 
-def _check_format(format_: str) -> None:
+def _check_format(format_: str, columns: Struct, constants: tuple[str, ...]) -> None:
     if format_ not in FORMATS:
         raise PlanError(f"unknown format {format_!r}", hint=f"one of {', '.join(FORMATS)}")
+    columns.select(constants)
+    for field in columns if format_ == "bytes" else ():
+        if field.name in constants:
+            if field.name in RANGE and field.type != LONG:
+                raise SchemaError(f"the {field.name} of a file's content is a long, not {field}")
+        elif (field.name, field.type) != (CONTENT, BINARY):
+            raise SchemaError(
+                f"a file of bytes has no column {field}",
+                hint=f"{CONTENT}: binary, and constants; {' and '.join(RANGE)} choose a part",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,9 @@ class Scan(Plan):
     `columns` are what is read and given, by name. A column that a file lacks is null; one of a
     narrower type is widened. Columns named in `constants` are not in the files: each file brings
     their values, in that order, as Python values that `literal` takes.
+
+    A file of the format "bytes" is one row with one column, `content`: the whole file, or the part
+    that the constants `offset` and `length` name, as far as the file has it.
     """
 
     format: Format
@@ -99,8 +116,7 @@ class Scan(Plan):
     stats: tuple[ColumnStats, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_format(self.format)
-        self.columns.select(self.constants)
+        _check_format(self.format, self.columns, self.constants)
         if self.csv is not None and self.format != "csv":
             raise PlanError(f"CSV options do not fit a {self.format} scan")
         # A table may have a million files: they are counted without a loop of our own.
@@ -147,9 +163,8 @@ class DynamicScan(Unary, Plan):
     deleted: str | None = None
 
     def __post_init__(self) -> None:
-        _check_format(self.format)
+        _check_format(self.format, self.columns, self.constants)
         given = self.input.schema
-        self.columns.select(self.constants)
         if given.field(self.path_column).type != STRING:
             raise SchemaError(f"{self.path_column!r} has to hold paths as strings")
         for name in self.constants:

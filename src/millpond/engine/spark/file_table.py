@@ -31,7 +31,7 @@ def join_file_table(
     scan: FileScan, files: list[SourceFile], context: Context, *, ordered: bool
 ) -> Frame:
     """The rows of the files with their constants, without their deleted rows."""
-    names = _Names(context)
+    names = Names(context)
     paths = list(dict.fromkeys(file.path for file in files))
     has_deleted = any(file.deleted is not None for file in files)
     in_file = _position_in_file(scan, context) if ordered else {}
@@ -42,7 +42,7 @@ def join_file_table(
     for name, fact in in_file.items():
         if fact is None:
             df = df.withColumn(name, context.functions.monotonically_increasing_id())
-    table, schema = _file_table(scan, files, names)
+    table, schema = file_table(scan, files, names)
     known = context.functions.broadcast(_table_frame(table, schema, context))
     joined = df.join(known, names.path_key_condition(context), "left").filter(
         _known(names, context)
@@ -59,13 +59,12 @@ def join_file_table(
     return Frame(joined.select(*columns, *context.columns(keys)), scan.columns, keys=keys)
 
 
-class _Names:
+class Names:
     """Hidden names for the columns that the join needs."""
 
     def __init__(self, context: Context) -> None:
-        self.path, self.known_path, self.ordinal, self.row, self.words, self._constants = (
-            context.hidden() for _ in range(6)
-        )
+        self.path, self.known_path, self.ordinal, self.row = (context.hidden() for _ in range(4))
+        self.words, self.content, self._constants = (context.hidden() for _ in range(3))
 
     def constant(self, name: str) -> str:
         """The table's column for a constant."""
@@ -83,7 +82,8 @@ def _position_in_file(scan: FileScan, context: Context) -> dict[str, str | None]
     return {context.hidden(): "file_block_start", context.hidden(): None}
 
 
-def _file_table(scan: FileScan, files: list[SourceFile], names: _Names) -> tuple[pa.Table, Struct]:
+def file_table(scan: FileScan, files: list[SourceFile], names: Names) -> tuple[pa.Table, Struct]:
+    """A row for each file: its path, its number, its constants and its deleted rows."""
     import pyarrow as pa
 
     fields = [Field(names.known_path, STRING), Field(names.ordinal, INTEGER)]
@@ -124,7 +124,7 @@ def _words(positions: Sequence[int]) -> Any:
     return words.view(np.int64)
 
 
-def _known(names: _Names, context: Context) -> Column:
+def _known(names: Names, context: Context) -> Column:
     f = context.functions
     text = f.concat(
         f.lit("a row came from a file that is not in the scan: "), context.column(names.path)
@@ -134,7 +134,7 @@ def _known(names: _Names, context: Context) -> Column:
     return found
 
 
-def _is_live(names: _Names, context: Context) -> Column:
+def _is_live(names: Names, context: Context) -> Column:
     f = context.functions
     row = context.column(names.row)
     integer = to_spark(INTEGER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from millpond.engine.spark.bytesfile import scan_bytes
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.file_table import join_file_table
 from millpond.engine.spark.frame import Frame
@@ -55,6 +56,8 @@ def scan_files(
     if not files:
         empty = context.session.createDataFrame([], to_spark_schema(scan.columns))
         return Frame(empty, scan.columns, natural=True)
+    if scan.reading.format == "bytes":
+        return scan_bytes(scan, files, context, ordered=ordered)
     groups = _groups(files, ordered=ordered)
     if groups is None:
         return join_file_table(scan, files, context, ordered=ordered)

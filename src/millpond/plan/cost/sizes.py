@@ -72,6 +72,8 @@ def output_rows(node: Plan, inputs: list[float | None], known: Statistics) -> fl
 
 
 def _scanned(node: Scan) -> float | None:
+    if node.format == "bytes":
+        return float(len(node.files))
     if all(file.rows is not None for file in node.files):
         return float(sum(file.rows or 0 for file in node.files))
     if any(file.size is None for file in node.files):

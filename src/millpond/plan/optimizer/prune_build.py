@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.plan.bind import resolve_path
 from millpond.plan.bound import BoundNamed, BoundPath, row_paths
 from millpond.plan.optimizer.needs import Need, cheapest, narrowed
-from millpond.plan.optimizer.prune_needs import kept_calls, kept_columns, kept_measures
+from millpond.plan.optimizer.prune_needs import kept_calls, kept_columns, kept_measures, with_range
 from millpond.plan.optimizer.retype import retype
 from millpond.plan.optimizer.sharing import with_inputs
 from millpond.plan.optimizer.substitute import column_name
@@ -51,11 +51,12 @@ def build(node: Plan, inputs: tuple[Plan, ...], need: Need) -> Plan:
 def _scan(node: Scan, need: Need) -> Plan:
     if node.csv is not None and not node.csv.has_header:
         return node  # its columns are found by position
-    columns = _narrowed(node.columns, node.constants, need)
+    columns = _narrowed(node, need)
     return node if columns is node.columns else node.narrowed(columns)
 
 
-def _narrowed(columns: Struct, constants: tuple[str, ...], need: Need) -> Struct:
+def _narrowed(node: Scan | DynamicScan, need: Need) -> Struct:
+    columns, constants, need = node.columns, node.constants, with_range(node, need)
     if not need.whole and not any(need.has(f.name) for f in columns) and constants:
         need = Need(members={constants[0]: Need(whole=True)})  # nothing to decode for it
     return narrowed(columns, need)
@@ -97,7 +98,7 @@ def _join(node: Join, inputs: tuple[Plan, ...], need: Need) -> Plan:
 
 
 def _files(node: DynamicScan, below: Plan, need: Need) -> Plan:
-    columns = _narrowed(node.columns, node.constants, need)
+    columns = _narrowed(node, need)
     if columns is node.columns:
         return with_inputs(node, (below,))
     constants = tuple(name for name in node.constants if name in columns)

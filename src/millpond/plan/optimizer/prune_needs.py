@@ -9,7 +9,7 @@ from millpond.plan.optimizer.needs import Need, cheapest, everything, need_expre
 from millpond.plan.order import Head, Sample, Shuffle, Sort, Tail, Take, TopK
 from millpond.plan.rewrite import own_expressions
 from millpond.plan.rows import Aggregate, Filter, FilterOrdered, Join, ParseJson, Project, Union
-from millpond.plan.sources import DynamicScan
+from millpond.plan.sources import CONTENT, RANGE, DynamicScan
 from millpond.plan.streams import StatefulFunction, Window
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from millpond.plan.aggregates import BoundMeasure
     from millpond.plan.bound import BoundExpr
     from millpond.plan.node import Plan
+    from millpond.plan.sources import Scan
     from millpond.plan.streams import WindowCall
     from millpond.plan.types import Struct
 
@@ -130,7 +131,15 @@ def _below_stateful(node: StatefulFunction, need: Need) -> Need:
     return _without(below, {mapping.name for mapping in node.mappings})
 
 
+def with_range(node: Scan | DynamicScan, need: Need) -> Need:
+    """Which part of a file its bytes are has to be known wherever they are needed."""
+    if node.format != "bytes" or need.whole or not need.has(CONTENT):
+        return need
+    return _with_columns(need.copy(), tuple(name for name in RANGE if name in node.constants))
+
+
 def _below_files(node: DynamicScan, need: Need) -> Need:
+    need = with_range(node, need)
     names = [node.path_column, *(name for name in node.constants if need.has(name))]
     if node.deleted is not None:
         names.append(node.deleted)

@@ -10,6 +10,7 @@ import numpy as np
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
+from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
 from millpond.engine.arrow.source.files import ENGINE
 from millpond.engine.arrow.source.jsonlines import read_json_lines
@@ -49,13 +50,12 @@ class ScanFiles(Operator):
 
     def run(self) -> Steps:
         """File by file; what is not needed in the end is counted."""
-        left = len(self.entries)
+        entries = iter(self.entries)
         try:
-            for entry in self.entries:
-                left -= 1
-                yield from scan_file(entry, self.spec, self.context)
+            yield from scan_entries(entries, self.spec, self.context)
         finally:
             # How many row groups a file has is not known before it is opened: it counts as one.
+            left = sum(1 for _ in entries)
             self.context.counters.add("early_exit_batches_skipped", left)
 
     def describe(self) -> str:
@@ -85,8 +85,7 @@ class ScanNamed(Operator):
     def run(self) -> Steps:
         """Batch by batch of the input, file by file."""
         while (batch := (yield self.inputs[0])) is not None:
-            for entry in self._entries(batch):
-                yield from scan_file(entry, self.spec, self.context)
+            yield from scan_entries(self._entries(batch), self.spec, self.context)
 
     def _entries(self, batch: pa.RecordBatch) -> Iterator[Entry]:
         spec, paths = self.spec, batch.column(self.path_column)
@@ -125,6 +124,17 @@ def describe_spec(spec: ScanSpec) -> str:
     if spec.project is not None:
         parts.append(f"compute {', '.join(map(str, spec.project))}")
     return ": " + "; ".join(parts)
+
+
+def scan_entries(
+    entries: Iterator[Entry], spec: ScanSpec, context: Context
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other."""
+    if spec.format == "bytes":
+        yield from read_bytes(entries, spec, context)
+        return
+    for entry in entries:
+        yield from scan_file(entry, spec, context)
 
 
 def scan_file(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
