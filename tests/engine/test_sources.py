@@ -208,6 +208,35 @@ def test_json_lines(engine: Executor, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"a": 1, "b": "cut',
+        '[{"a": 1}, {"a": 2}]',
+        "[]",
+        "null",
+        '"text"',
+        "7",
+        "not json",
+        '{"a": 1} {"a": 2}',
+        '{"a": 1}}',
+        '{"a": 01}',
+        '{"other": tru}',
+    ],
+)
+def test_a_line_that_is_no_json_object_is_an_error(
+    engine: Executor, tmp_path: Path, line: str
+) -> None:
+    target = tmp_path / "a b.json"
+    target.write_text(f'{{"a": 1}}\n\n{line}\n{{"a": 3}}\n')
+    with pytest.raises(SourceError) as caught:
+        rows(Scan("json", (File(str(target)),), Struct.of(a=LONG)), engine)
+    assert f"{target} is not a JSON object: {line}" in caught.value.message
+    assert caught.value.path == str(target)
+    assert "one JSON object per line" in str(caught.value.hint)
+
+
 def test_csv(engine: Executor, tmp_path: Path) -> None:
     target = tmp_path / "a.csv"
     target.write_text('b;a;s\n1.5;1;"x;y"\n;2;""\n2;;plain text\n')

@@ -120,6 +120,26 @@ def test_json_and_csv_are_inferred(run: Any, tmp_path: Path) -> None:
     assert run(given)[0] == [{"a": "1"}]
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{\n  "a": 1\n}\n', 1),
+        ('{"a": 1}\n\n{"a": 2, "b', 3),
+        ('[{"a": 1}]\n', 1),
+        ('{"a": 1} {"a": 2}\n', 1),
+    ],
+)
+def test_json_that_is_not_one_object_a_line_is_refused(
+    text: str, line: int, tmp_path: Path
+) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(
+        SourceError, match=rf"line {line} of .*x\.json is not a JSON object"
+    ) as caught:
+        scan(tmp_path / "x.json")
+    assert "one JSON object per line" in str(caught.value.hint)
+
+
 def test_clear_errors(folder: Path) -> None:
     with pytest.raises(PlanError, match="list is empty"):
         scan([])

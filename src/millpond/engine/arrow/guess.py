@@ -10,6 +10,7 @@ import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.files import unreadable
+from millpond.engine.arrow.source.jsonlines import check_lines
 from millpond.engine.arrow.source.stream import unpacked
 from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.sources import CsvOptions, Format
@@ -31,6 +32,8 @@ def guess_schema(path: str, format_: Format, csv: CsvOptions | None, files: File
     file = files.open(path)
     try:
         sample = _sample(unpacked(path, file))
+        if format_ == "json":
+            check_lines(path, sample)
         table = _read_json(sample) if format_ == "json" else _read_csv(sample, csv or CsvOptions())
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error

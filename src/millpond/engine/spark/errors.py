@@ -19,6 +19,7 @@ from millpond.base.errors import (
     SourceError,
     SqlError,
 )
+from millpond.engine.spark.faults import FAULT, PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +88,9 @@ def translate(error: BaseException) -> MillpondError:
     if isinstance(error, MillpondError):
         return error
     texts = [_text(e) for e in _chain(error)]
+    for text in texts:
+        if found := FAULT.search(text):
+            return _source_fault(found)
     condition = _condition(error, texts)
     family = condition.partition(".")[0]
     message = _message(error, texts, condition)
@@ -103,6 +107,13 @@ def translate(error: BaseException) -> MillpondError:
         hint = "give Spark more with spark.driver_memory, or ask for fewer or narrower rows"
         return EngineError(f"Spark ran out of memory: {message}", engine=_ENGINE, hint=hint)
     return EngineError(message, engine=_ENGINE)
+
+
+def _source_fault(found: re.Match[str]) -> SourceError:
+    # Spark quotes what it tells of a row's file, in all its forms.
+    path = unquote(_plain_path(found["path"]))
+    message = found["message"].replace(PATH, path, 1)
+    return SourceError(message, engine=_ENGINE, path=path, hint=found["hint"])
 
 
 def first_line(error: BaseException) -> str:

@@ -1,13 +1,14 @@
 """JSON files: one value a line, each line read as `parse_json` reads text.
 
-A line that is not an object is a row of nulls; a blank line is no row.
+A line that is not an object is an error that names the file; a blank line is no row.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.engine.spark.expressions.json import parse_json
+from millpond.engine.spark.expressions.json import read_json
+from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.readers import metadata_columns, reader
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.readers import Reading
 
 _AROUND = " \t\r\n\ufeff"
+_SHOWN = 60
 
 
 def read_json_lines(
@@ -26,15 +28,29 @@ def read_json_lines(
 ) -> DataFrame:
     """The rows of these files."""
     f = context.functions
-    line, parsed = context.hidden(), context.hidden()
+    line, path, parsed = context.hidden(), context.hidden(), context.hidden()
     df = reader(context).option("lineSep", "\n").text(paths)
     text = f.btrim(context.column("value"), f.lit(_AROUND))
-    lines = df.select(text.alias(line), *metadata_columns(df, metadata))
+    lines = df.select(
+        text.alias(line),
+        *metadata_columns(df, {path: "file_path"}),
+        *metadata_columns(df, metadata),
+    )
     lines = lines.filter(context.column(line) != f.lit(""))
     carried = context.columns(metadata)
     if not reading.columns.fields:
         return lines.select(*carried)
-    value = parse_json(context.column(line), reading.columns, context.api)
+    whole = context.column(line)
+    shown = f.concat(
+        f.substring(whole, 1, _SHOWN), f.when(f.length(whole) > _SHOWN, "…").otherwise("")
+    )
+    refused = fault(
+        context,
+        context.column(path),
+        f.concat(f.lit(f"a line of {PATH} is not a JSON object: "), shown),
+        hint="one JSON object per line is expected, each whole on its line",
+    )
+    value = f.coalesce(read_json(whole, reading.columns, context.api), refused)
     rows = lines.select(value.alias(parsed), *carried)
     members = [context.column(parsed).getField(n).alias(n) for n in reading.columns.names]
     return rows.select(*members, *carried)

@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read(engine: Any, tmp_path: Path) -> None:
 
 def test_json_lines(run_rows: Any, tmp_path: Path) -> None:
     (tmp_path / "_a.json").write_text(
-        '{"x":1,"d":"2024-05-31"}\n\n{"x":"no","l":[1]}\r\nnot json\n{"l":null}', "utf-8"
+        '{"x":1,"d":"2024-05-31"}\n\n{"x":"no","l":[1]}\r\n{}\n{"l":null}', "utf-8"
     )
     (tmp_path / "b.json").write_text('\ufeff{"x":9}\n', "utf-8")
     files = tuple(File(str(tmp_path / name), constants=(name,)) for name in ("_a.json", "b.json"))

@@ -89,6 +89,18 @@ def read_json(text: str, type_: DataType) -> Any:
     return None if value is _UNFIT else value
 
 
+def is_json_object(text: str) -> bool:
+    """Whether a text is one JSON object, as `read_json` reads it.
+
+    >>> is_json_object('{"a": 1}'), is_json_object("[]"), is_json_object('{"a": 1')
+    (True, False, False)
+    """
+    try:
+        return isinstance(_DECODER.decode(text), _Members)
+    except (ValueError, RecursionError):
+        return False
+
+
 def _fit(value: Any, type_: DataType) -> Any:
     """A JSON value as a value of a type, or `_UNFIT`. As deep as the type is, not the text."""
     if value is None:

@@ -1,8 +1,7 @@
 """JSON lines: blocks of whole lines, each line read as `parse_json` reads text.
 
-So a member that is missing or does not fit is null, and a line that is not a JSON object is a row
-of nulls, as with Spark's `PERMISSIVE` mode. Blank lines are no rows; a line that is a list of
-objects is as many rows.
+So a member that is missing or does not fit is null. A line that is not a JSON object is an error
+that names the file and the line. Blank lines are no rows.
 """
 
 from __future__ import annotations
@@ -13,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millpond.base.errors import SourceError
 from millpond.engine.arrow.eval import evaluate
-from millpond.engine.arrow.source.files import unreadable
+from millpond.engine.arrow.eval.json_exact import is_json_object
+from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream
 from millpond.plan.bound import BoundParseJson, BoundPath
@@ -30,19 +31,27 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 4 << 20
 _LINE = BoundPath((Name("line"),), STRING)
+_AROUND = " \t\r\n\ufeff"
+_SHOWN = 60
 
 
 def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
     """The rows of a file, block by block; only the columns that are needed are built."""
     wanted = Struct(tuple(f for f in spec.columns if f.name not in entry.constants))
     parse = BoundParseJson(_LINE, wanted)
+    before = 0
     for block in _blocks(entry.path, context):
         lines = split_lines(block)
         context.counters.add("batches_decoded")
         context.counters.add("rows_decoded", len(lines))
+        parsed = None
+        if len(lines) and wanted.fields:
+            parsed = evaluate(parse, pa.record_batch([lines], ["line"]))
+            if not all(map(is_json_object, _doubtful(lines, parsed))):
+                check_lines(entry.path, block, before)
+        before += block.count(b"\n")
         if not len(lines):
             continue
-        parsed = evaluate(parse, pa.record_batch([lines], ["line"])) if wanted.fields else None
         arrays = []
         for field in spec.columns:
             if field.name in entry.constants:
@@ -51,6 +60,29 @@ def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[
                 assert parsed is not None
                 arrays.append(parsed.field(field.name))
         yield batch_of(arrays, spec.columns, len(lines))
+
+
+def _doubtful(lines: pa.Array, parsed: pa.Array) -> list[str]:
+    """The lines that gave nothing but nulls: all that are no objects are among them."""
+    nulls = parsed.field(0).is_null()
+    for number in range(1, parsed.type.num_fields):
+        nulls = pc.and_(nulls, parsed.field(number).is_null())
+    found: list[str] = lines.filter(nulls).to_pylist()
+    return found
+
+
+def check_lines(path: str, block: bytes, before: int = 0) -> None:
+    """Refuse a block of lines of which one is no JSON object; so many lines were before it."""
+    for number, line in enumerate(block.split(b"\n"), before + 1):
+        text = line.decode(errors="replace").strip(_AROUND)
+        if text and not is_json_object(text):
+            shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+            raise SourceError(
+                f"line {number} of {path} is not a JSON object: {shown}",
+                engine=ENGINE,
+                path=path,
+                hint="one JSON object per line is expected, each whole on its line",
+            )
 
 
 def _blocks(path: str, context: Context) -> Iterator[bytes]:
@@ -90,27 +122,9 @@ def split_lines(block: bytes) -> pa.Array:
     lines = _as_text(raw)
     first = data[offsets[:-1]]
     if (first <= 0x20).any() or first[0] == 0xEF:
-        lines = pc.utf8_trim(lines, " \t\r\n\ufeff")
+        lines = pc.utf8_trim(lines, _AROUND)
         lines = lines.filter(pc.greater(pc.binary_length(lines), 0))
-    arrays = pc.starts_with(lines, "[")
-    return _spread(lines) if pc.any(arrays).as_py() else lines
-
-
-def _spread(lines: pa.Array) -> pa.Array:
-    """Lines that are lists of objects as one line for each object."""
-    import msgspec
-
-    found: list[bytes | str] = []
-    for line in lines.to_pylist():
-        try:
-            items = msgspec.json.decode(line, type=list[msgspec.Raw]) if line[0] == "[" else None
-        except msgspec.DecodeError:
-            items = None
-        if items is None or not all(bytes(item)[:1] == b"{" for item in items):
-            found.append(line)
-        else:
-            found += (bytes(item) for item in items)
-    return pa.array(found, pa.string())
+    return lines
 
 
 def _as_text(raw: pa.Array) -> pa.Array:

@@ -1,7 +1,8 @@
 """`parse_json` by Spark's `from_json`, held to the documented meaning.
 
-The text is read as the member of an object, so that what stands behind it is seen, and so that
-any type can be read. Dates and times are read as text first: Spark takes numbers for them, too.
+The text is read as a member of an object, so that any type can be read; a second member follows it,
+which is found only where the text is one whole value. Dates and times are read as text first: Spark
+takes numbers for them, too.
 """
 
 from __future__ import annotations
@@ -19,25 +20,33 @@ if TYPE_CHECKING:
 
 _SPACE: Final = " \t\r\n"
 _OPTIONS: Final = {"mode": "PERMISSIVE", "allowSingleQuotes": "false"}
+_VALUE: Final = "millpond value"
+_END: Final = "millpond end"
 _TIMES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 
 
 def parse_json(text: Column, type_: t.DataType, api: Api) -> Column:
     """JSON text read as a type."""
     f = api.functions
-    wrapped = f.concat(f.lit('{"v":'), text, f.lit("}"))
-    schema = to_spark(t.Struct((t.Field("v", _readable(type_)),)))
-    found = f.from_json(wrapped, schema, _OPTIONS).getField("v")
+    found = read_json(text, type_, api)
+    if isinstance(type_, t.Struct):
+        found = f.when(text.isNotNull(), f.coalesce(found, _of_nulls(type_, api)))
+    return found
+
+
+def read_json(text: Column, type_: t.DataType, api: Api) -> Column:
+    """JSON text read as a type; null where it is not JSON, or not an object for a struct."""
+    f = api.functions
+    wrapped = f.concat(f.lit(f'{{"{_VALUE}":'), text, f.lit(f',"{_END}":true}}'))
+    schema = to_spark(t.Struct((t.Field(_VALUE, _readable(type_)), t.Field(_END, t.BOOLEAN))))
+    both = f.from_json(wrapped, schema, _OPTIONS)
+    found = f.when(both.getField(_END), both.getField(_VALUE))
     brackets = _brackets(type_)
     if brackets is not None:
         bare = f.btrim(text, f.lit(_SPACE))
         whole = bare.startswith(brackets[0]) & bare.endswith(brackets[1])
         found = f.when(whole, found)
-    found = _finished(found, type_, api)
-    if isinstance(type_, t.Struct):
-        found = f.when(text.isNotNull(), f.coalesce(found, _of_nulls(type_, api)))
-    made: Column = found
-    return made
+    return _finished(found, type_, api)
 
 
 def _brackets(type_: t.DataType) -> str | None:
