@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from millpond.base.errors import SourceError
+from millpond.base.settings import ArrowSettings
+from millpond.engine.arrow.context import Context
+from millpond.engine.arrow.source.files import Files
+from millpond.engine.arrow.source.parquet import ParquetSource
 from millpond.plan import types as t
+from millpond.plan.arrow import from_arrow_schema
+from millpond.plan.counters import Counters
 from millpond.plan.expr import col, element, path
 from millpond.plan.sources import File, Scan
 
@@ -325,6 +331,34 @@ def test_a_dictionary_that_ends_half_way_in_a_nested_column(run: Any, tmp_path: 
     scan = Scan("parquet", (File(path_),), t.Struct.of(s=t.Struct.of(t=t.STRING)))
     found, _ = run(scan.filter(path("s.t") != "same").select(x=path("s.t")))
     assert [row["x"] for row in found] == texts[rows // 2 :]
+    assert run(scan.take([12_000, 3]))[0] == [{"s": {"t": texts[12_000]}}, {"s": {"t": "same"}}]
+
+
+def test_repeated_texts_are_dictionaries_in_a_part_of_a_row_group_too(
+    run: Any, tmp_path: Path
+) -> None:
+    rows = 12_000
+    kinds = pa.array([None if i % 10 == 0 else f"kind-{i % 5}" for i in range(rows)])
+    inner = pa.StructArray.from_arrays([kinds, pa.array(range(rows))], ["k", "n"])
+    many = [f"text-{i % 5_000}" for i in range(rows)]
+    lists = [["a", None, f"e{i % 3}"][: i % 4] for i in range(rows)]
+    table = pa.table({"id": list(range(rows)), "s": inner, "many": many, "l": lists})
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(table, path_)
+    for share in (0.01, 0.4, 0.8):
+        last = int(share * rows)
+        scan = Scan("parquet", (File(path_),), from_arrow_schema(table.schema))
+        found, _ = run(scan.filter((col("id") <= last) & (path("s.n") % 3 == 0)))
+        assert found == table.slice(0, last + 1).to_pylist()[::3]
+    context = Context(ArrowSettings(), Counters(), Files())
+    source = ParquetSource(path_, {}, context)
+    try:
+        repeated, plain = source.read(0, [1, 3], 6_000)
+        assert repeated["s"].type == pa.struct({"k": pa.dictionary(pa.int32(), pa.string())})
+        assert (repeated.num_rows, plain.schema.names) == (6_000, ["many"])
+        assert len(source.read(0, [1, 3], 1)) == 1
+    finally:
+        source.close()
 
 
 def test_a_condition_that_can_fail_never_sees_rows_dropped_before(run: Any, parquet: Any) -> None:

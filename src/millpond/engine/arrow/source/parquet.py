@@ -35,6 +35,7 @@ _READ_ERRORS = (OSError, pa.ArrowException)
 _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
+"""Texts that take fewer are read as dictionaries; of a part of the rows, fewer by that part."""
 _EARLY = 0.9
 """Rows that all stand before this share of a row group are read from its beginning only."""
 
@@ -72,7 +73,7 @@ class ParquetSource:
             raise unreadable(path, error) from error
         context.counters.add("files_opened")
         self._selected: dict[int, tuple[int, ...]] = {}
-        self._repeating: dict[int, bool] = {}
+        self._repeating: dict[int, float] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
     def close(self) -> None:
@@ -134,30 +135,29 @@ class ParquetSource:
 
     def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
-        if until is not None:
-            return [_read_first(self.parquet, group, leaves, until)]
-        texts = [leaf for leaf in leaves if self._repeats(leaf)]
+        share = 1.0 if until is None else until / float(self.group_rows[group])
+        texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
         tables = []
         if texts:
             try:
-                tables.append(_read(self._dictionaries, group, texts))
+                tables.append(_read(self._dictionaries, group, texts, until))
             except pa.ArrowNotImplementedError:
                 # A nested column whose dictionary ends in the middle can only be read plainly.
-                self._repeating.update(dict.fromkeys(texts, False))
+                self._repeating.update(dict.fromkeys(texts, np.inf))
                 texts = []
         rest = [leaf for leaf in leaves if leaf not in texts]
         if rest:
-            tables.append(_read(self.parquet, group, rest))
+            tables.append(_read(self.parquet, group, rest, until))
         return tables
 
-    def _repeats(self, leaf: int) -> bool:
-        """Whether a leaf holds texts, written as a dictionary and small numbers throughout."""
+    def _bytes_per_value(self, leaf: int) -> float:
+        """How many a leaf's texts take that are dictionaries throughout; infinite for others."""
         found = self._repeating.get(leaf)
         if found is None:
             groups = range(self.metadata.num_row_groups)
-            found = self.metadata.num_rows >= _FEWEST_ROWS and all(
-                _is_dictionary(self.metadata.row_group(g).column(leaf)) for g in groups
-            )
+            chunks = (self.metadata.row_group(g).column(leaf) for g in groups)
+            many = self.metadata.num_rows >= _FEWEST_ROWS
+            found = max(map(_bytes_per_text, chunks), default=np.inf) if many else np.inf
             self._repeating[leaf] = found
         return found
 
@@ -274,22 +274,21 @@ class RowGroup:
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
 
 
-def _read(file: pq.ParquetFile, group: int, leaves: list[int]) -> pa.Table:
-    return file.reader.read_row_group(group, column_indices=leaves, use_threads=False)
-
-
-def _read_first(file: pq.ParquetFile, group: int, leaves: list[int], rows: int) -> pa.Table:
+def _read(file: pq.ParquetFile, group: int, leaves: list[int], until: int | None) -> pa.Table:
+    """Leaves of a row group, of all its rows or of the first ones."""
+    if until is None:
+        return file.reader.read_row_group(group, column_indices=leaves, use_threads=False)
     batches = file.reader.iter_batches(
-        rows, row_groups=[group], column_indices=leaves, use_threads=False
+        until, row_groups=[group], column_indices=leaves, use_threads=False
     )
     return pa.Table.from_batches([next(batches)])
 
 
-def _is_dictionary(chunk: Any) -> bool:
-    """Whether a chunk of texts takes so few bytes a value that a dictionary holds them all."""
+def _bytes_per_text(chunk: Any) -> float:
+    """How many bytes a value takes in a chunk of texts with a dictionary; infinite for others."""
     if chunk.physical_type != "BYTE_ARRAY" or not chunk.has_dictionary_page:
-        return False
-    return bool(chunk.total_uncompressed_size < _BYTES_PER_VALUE * max(chunk.num_values, 1))
+        return np.inf
+    return float(chunk.total_uncompressed_size / max(chunk.num_values, 1))
 
 
 def batch_of(arrays: list[pa.Array], schema: Struct, rows: int) -> pa.RecordBatch:
