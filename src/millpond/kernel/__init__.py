@@ -1,0 +1,1 @@
+"""The Delta kernel: reading and committing as state machines that emit plans."""
