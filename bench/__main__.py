@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import asdict
 from importlib import import_module
@@ -18,21 +19,25 @@ if TYPE_CHECKING:
 
 SUITES: Final = {
     "engine": "queries on nested events: Arrow engine, DuckDB, hand-written Spark, Spark engine",
+    "kernel": "Delta tables: opening, listing, planning, reading, checkpoints, against deltalake",
     "startup": "what `import millpond` and `pond --help` cost over bare Python",
 }
 EXAMPLES: Final = """\
 examples:
-  python -m bench                                        everything, on 2 million events
+  python -m bench                                        everything
   python -m bench startup
   python -m bench engine --contenders arrow,duckdb --only 'filter_*'
   python -m bench engine --rows 200000 --only top_k --json result.json
+  python -m bench kernel --adds 100000 --rows 1000000 --repeat 1
+  python -m bench kernel --only log_300k --log 300k-add-files-100-col-partitioned.tar.zst
   python -m bench --markdown bench.md
 
 CPU seconds are over all threads and child processes, best of --repeat runs after a warm-up, each
 contender in a process of its own. `× peer` is CPU seconds as a multiple of the peer's: DuckDB's for
-the Arrow engine, hand-written Spark's for the Spark engine. The two on Spark also take turns in one
-process, and then show medians and the range of the ratio. The exit code is 1 when a contender
-failed or gave other rows than its peers; a missed target does not change it.
+the Arrow engine, hand-written Spark's for the Spark engine, deltalake's for the kernel. The two on
+Spark also take turns in one process, and then show medians and the range of the ratio. The exit
+code is 1 when a contender failed or gave other rows than its peers; a missed target does not change
+it.
 """
 
 
@@ -41,6 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     options = Options(
         rows=given.rows,
+        adds=given.adds,
+        log=given.log,
         repeat=given.repeat,
         only=given.only,
         contenders=None if given.contenders is None else tuple(given.contenders.split(",")),
@@ -72,7 +79,23 @@ def _parser() -> argparse.ArgumentParser:
         "suites", nargs="*", type=_suite, metavar="SUITE", help="default: every suite"
     )
     parser.add_argument(
-        "--rows", type=_positive, default=defaults.rows, metavar="N", help="default: %(default)s"
+        "--rows",
+        type=_positive,
+        metavar="N",
+        help="rows that are read (default: 2 million events, 20 million of a table)",
+    )
+    parser.add_argument(
+        "--adds",
+        type=_positive,
+        metavar="N",
+        help="add actions of a checkpoint (default: 1 million); the other logs follow",
+    )
+    parser.add_argument(
+        "--log",
+        type=Path,
+        default=_from_environment("BENCH_LOG"),
+        metavar="FILE",
+        help="a .tar.zst of a table's log, for log_300k (default: the environment's BENCH_LOG)",
     )
     parser.add_argument(
         "--repeat",
@@ -95,6 +118,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there too")
     return parser
+
+
+def _from_environment(name: str) -> Path | None:
+    text = os.environ.get(name)
+    return Path(text) if text else None
 
 
 def _suite(text: str) -> str:

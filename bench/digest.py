@@ -86,10 +86,16 @@ def _leaf_sums(batch: pa.RecordBatch) -> Iterable[tuple[str, int, float]]:
 
 
 def _sum(array: pa.Array) -> float:
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.string())
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         array = pc.binary_length(array)
     elif pa.types.is_timestamp(array.type):
         array = array.cast(pa.timestamp("us", tz=array.type.tz)).cast(pa.int64())
+    elif pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
     total: float = pc.sum(array).as_py() or 0
     return total
 

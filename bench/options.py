@@ -9,9 +9,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line, as a value."""
+    """The command line, as a value; what is not given, each suite has its own default for."""
 
-    rows: int = 2_000_000
+    rows: int | None = None
+    adds: int | None = None
+    log: Path | None = None
     repeat: int | None = None
     only: str | None = None
     contenders: tuple[str, ...] | None = None

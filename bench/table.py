@@ -41,7 +41,7 @@ def _cells(report: Report) -> list[tuple[str, ...]]:
 def _row(result: Result, report: Report, *, work: str) -> tuple[str, ...]:
     if result.error is not None:
         return (work, result.contender, "failed", "", "", "", "")
-    ratio = _number(report.ratio(result), ".2f")
+    ratio = _ratio(report.ratio(result))
     if result.ratio_range is not None:
         ratio += " ({:.2f}-{:.2f})".format(*result.ratio_range)
     return (
@@ -57,6 +57,11 @@ def _row(result: Result, report: Report, *, work: str) -> tuple[str, ...]:
 
 def _number(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)
+
+
+def _ratio(value: float | None) -> str:
+    """Two places, but two digits of what is far below one."""
+    return _number(value, ".2f" if value is None or value >= 0.1 else ".2g")
 
 
 def _aligned(row: Sequence[str], widths: Iterable[int]) -> str:
@@ -78,6 +83,6 @@ def _ending(report: Report) -> list[str]:
 
 
 def _shown(goal: Goal) -> str:
-    actual = "no figure" if goal.actual is None else f"{goal.actual:.2f}{goal.unit}"
+    actual = "no figure" if goal.actual is None else f"{_ratio(goal.actual)}{goal.unit}"
     doubt = "" if goal.is_certain else " (within the noise)"
     return f"{goal.text}: {actual}, at most {goal.limit:g}{goal.unit}{doubt}"

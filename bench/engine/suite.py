@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bench.digest import Digest
     from bench.options import Options
 
+ROWS: Final = 2_000_000
 REPEAT: Final = 3
 ROUNDS: Final = 12
 """Runs of each of two contenders that take turns."""
@@ -25,15 +26,16 @@ ROUNDS: Final = 12
 
 def run(options: Options, *, progress: Callable[[str], None]) -> Report:
     """Measure what was asked for."""
-    progress(f"events: {options.rows:,} rows")
-    path = str(events(options.rows, directory=options.data))
+    rows = options.rows or ROWS
+    progress(f"events: {rows:,} rows")
+    path = str(events(rows, directory=options.data))
     repeat = options.repeat or REPEAT
     results: list[Result] = []
     for case in CASES:
         if options.wants(case.name):
             results += _measured(case, path, options=options, repeat=repeat, progress=progress)
     peers = " and ".join(f"{name} to {peer}" for name, peer in PEERS.items())
-    note = f"{options.rows:,} events, best of {repeat}; × peer: CPU seconds, {peers}"
+    note = f"{rows:,} events, best of {repeat}; × peer: CPU seconds, {peers}"
     found = Report("engine", tuple(results), goals=(), notes=(note,))
     return replace(found, goals=_goals(found))
 

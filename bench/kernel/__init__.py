@@ -1,0 +1,1 @@
+"""The Delta kernel against `deltalake`: open, list, plan, refresh, read, write checkpoints."""
