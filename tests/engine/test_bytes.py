@@ -120,8 +120,6 @@ def test_few_rows_read_few_files(tmp_path: Path) -> None:
     whole = engine_named("arrow").execute(plan)
     found = [row for batch in whole for row in batch.column(0).to_pylist()]
     assert found == [b"%d" % n for n in range(300)]
-        b"%d" % n for n in range(300)
-    ]
 
 
 def test_parts_of_objects() -> None:
