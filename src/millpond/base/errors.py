@@ -16,8 +16,24 @@
     │   ├── UnsupportedNodeError              this engine does not run this node
     │   ├── UnsupportedExpressionError        this engine does not evaluate this function
     │   ├── EngineUnavailableError            the engine can't start here (no Java, no package)
+    │   ├── RunCancelledError                 the run was stopped before its end
     │   ├── EvaluationError (ArithmeticError) overflow, division by zero, a bad cast: data decides
     │   └── SourceError                       a file that a plan names is missing or unreadable
+    ├── DeltaError (RuntimeError)             a Delta table can't be read or written
+    │   ├── TableNotFoundError (FileNotFoundError)   there is no log
+    │   ├── VersionNotFoundError (LookupError)       the log does not reach this version or time
+    │   ├── CorruptLogError (ValueError)      a file of the log breaks the rules
+    │   │   ├── LogGapError                   commits are missing in between
+    │   │   ├── MissingActionError            no protocol, or no metadata
+    │   │   └── CheckpointError               a checkpoint can't be read
+    │   ├── UnsupportedFeatureError           the table asks for what this version does not know
+    │   ├── DataFileMissingError (FileNotFoundError) a live file of the table is gone
+    │   ├── DeletionVectorError (ValueError)  a deletion vector can't be read
+    │   ├── PhaseError                        an engine failed in a phase, which can be retried
+    │   ├── MachineStateError                 a state machine was asked too early, or once more
+    │   └── CommitError                       a transaction could not be committed
+    │       ├── ConflictError                 another writer changed what this one relied on
+    │       └── RepeatedTransactionError      an app transaction of this version is there already
     └── BudgetExceededError (MemoryError)     it would need more than its budget; nothing was spent
 
 Each error has a `hint`: what to do next. `str(error)` shows the message and the hint.
@@ -173,6 +189,17 @@ class EngineUnavailableError(EngineError):
     """The engine can't start here: no Java, or a package is missing."""
 
 
+class RunCancelledError(EngineError):
+    """A run was stopped before its end, so its rows so far are not all."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(
+            f"the run on the {engine} engine was cancelled before its end",
+            engine=engine,
+            hint="run it again, with a larger budget if that is what stopped it",
+        )
+
+
 class EvaluationError(EngineError, ArithmeticError):
     """A value made an expression fail: overflow, division by zero, a bad cast."""
 
@@ -196,3 +223,94 @@ class BudgetExceededError(MillpondError, MemoryError):
         self.required = required
         self.limit = limit
         self.suggestion = suggestion
+
+
+class DeltaError(MillpondError, RuntimeError):
+    """A Delta table can't be read or written; `table` says which."""
+
+    def __init__(self, message: str, *, table: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.table = table
+
+
+class TableNotFoundError(DeltaError, FileNotFoundError):
+    """There is no Delta log at this place."""
+
+
+class VersionNotFoundError(DeltaError, LookupError):
+    """The log does not reach this version or time; the hint says what it has."""
+
+
+class CorruptLogError(DeltaError, ValueError):
+    """A file of the log breaks the rules; `path` names it where one file is to blame."""
+
+    def __init__(
+        self, message: str, *, table: str, path: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, table=table, hint=hint)
+        self.path = path
+
+
+class LogGapError(CorruptLogError):
+    """Commits are missing between others."""
+
+
+class MissingActionError(CorruptLogError):
+    """The log has no protocol, or no metadata."""
+
+
+class CheckpointError(CorruptLogError):
+    """A checkpoint can't be read."""
+
+
+class UnsupportedFeatureError(DeltaError):
+    """The table asks its readers or writers for features that are not known here."""
+
+    def __init__(
+        self, message: str, *, table: str, features: tuple[str, ...] = (), hint: str | None = None
+    ) -> None:
+        super().__init__(message, table=table, hint=hint)
+        self.features = features
+
+
+class DataFileMissingError(DeltaError, FileNotFoundError):
+    """A file that the log calls live is not there any more."""
+
+    def __init__(self, message: str, *, table: str, path: str, hint: str | None = None) -> None:
+        super().__init__(message, table=table, hint=hint)
+        self.path = path
+
+
+class DeletionVectorError(DeltaError, ValueError):
+    """A deletion vector can't be read, so it is not known which rows are live."""
+
+
+class PhaseError(DeltaError):
+    """An engine failed in a phase. The phase has not changed: it can be retried."""
+
+    def __init__(
+        self, message: str, *, table: str, phase: str, plan: str, hint: str | None = None
+    ) -> None:
+        super().__init__(message, table=table, hint=hint)
+        self.phase = phase
+        self.plan = plan
+
+
+class MachineStateError(DeltaError):
+    """A state machine was asked for what it can't give yet, or can't give again."""
+
+
+class CommitError(DeltaError):
+    """A transaction could not be committed; the table is as it was."""
+
+
+class ConflictError(CommitError):
+    """Another writer committed something that this transaction relied on; `version` is theirs."""
+
+    def __init__(self, message: str, *, table: str, version: int, hint: str | None = None) -> None:
+        super().__init__(message, table=table, hint=hint)
+        self.version = version
+
+
+class RepeatedTransactionError(CommitError):
+    """An app transaction of this version, or a later one, is in the table already."""

@@ -1,0 +1,123 @@
+"""What phases have in common, and the plans that several of them hand out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
+from millpond.kernel.names import LOG_DIRECTORY
+from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
+from millpond.plan.types import BINARY, LONG, Field, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from millpond.kernel.segment import LogFile, LogSegment
+    from millpond.plan.node import Plan
+
+VERSION: Final = Field("version", LONG)
+CONTENT: Final = Struct((Field("content", BINARY),))
+
+
+@dataclass(frozen=True, slots=True)
+class BasePhase:
+    """A phase of a table's machine, which by default runs in order and changes no error."""
+
+    table: str
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return type(self).__name__
+
+    @property
+    def is_parallelizable(self) -> bool:
+        """Rows come in order."""
+        return False
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """The engine's own error; the machine says which phase it was."""
+        return error
+
+    @property
+    def log(self) -> str:
+        """Where the log is."""
+        return f"{self.table}/{LOG_DIRECTORY}"
+
+
+def list_log(log: str, start_from: str | None) -> Plan:
+    """A listing of the log."""
+    return ListFiles(log, start_from)
+
+
+def read_if_there(log: str, name: str) -> Plan:
+    """One file's bytes, or no row at all where it does not exist."""
+    from millpond.plan.expr import col
+
+    found = ListFiles(log, name).filter(col("path").ends_with(f"/{name}"))
+    return DynamicScan(found, "bytes", CONTENT)
+
+
+def read_bytes(path: str) -> Plan:
+    """One file's bytes."""
+    return Scan("bytes", (File(path),), CONTENT)
+
+
+def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -> list[Plan]:
+    """Scans of log files in the given order; neighbours of one format share a scan."""
+    wanted = Struct((*columns.fields, VERSION)) if versions else columns
+    constants = (VERSION.name,) if versions else ()
+    scans: list[Plan] = []
+    group: list[LogFile] = []
+
+    def close() -> None:
+        if group:
+            named = tuple(
+                File(f.path, f.size, constants=(f.name.version,) if versions else ()) for f in group
+            )
+            format_ = "json" if group[0].is_json else "parquet"
+            scans.append(Scan(format_, named, wanted, constants))  # type: ignore[arg-type]
+            group.clear()
+
+    for file in files:
+        if group and group[0].is_json != file.is_json:
+            close()
+        group.append(file)
+    close()
+    return scans
+
+
+def together(scans: list[Plan]) -> Plan:
+    """The rows of several scans, one after the other."""
+    return scans[0] if len(scans) == 1 else scans[0].union(*scans[1:])
+
+
+def log_error(segment: LogSegment, error: MillpondError) -> MillpondError:
+    """An unreadable file of the log by what it is, and what still works without it."""
+    if not isinstance(error, SourceError):
+        return error
+    checkpoint = segment.checkpoint
+    name = error.path.rpartition("/")[2]
+    if checkpoint is not None and any(f.path.endswith(name) for f in checkpoint.files):
+        before = "version=… before it may still be readable"
+        return CheckpointError(
+            f"the checkpoint {name} of {segment.table} can't be read: {error.message}",
+            table=segment.table,
+            path=error.path,
+            hint="if the log still holds every commit, remove this file, and the table "
+            f"is read without it; otherwise {before}",
+        )
+    if any(f.path.endswith(name) for f in (*segment.commits, *segment.compactions)):
+        version = next(
+            f.name.version
+            for f in (*segment.commits, *segment.compactions)
+            if f.path.endswith(name)
+        )
+        return CorruptLogError(
+            f"the commit {name} of {segment.table} can't be read: {error.message}",
+            table=segment.table,
+            path=error.path,
+            hint=f"version={version - 1} may still be readable" if version else None,
+        )
+    return error

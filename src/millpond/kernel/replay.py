@@ -1,0 +1,183 @@
+"""Row filters of log replay: they see actions newest first and keep what still holds.
+
+State is gathered while rows stream past. A run begins with none, and hands what it has gathered to
+its definition only when it has seen everything: a run that failed leaves no trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millpond.base.errors import CorruptLogError, MachineStateError
+from millpond.kernel.paths import canonical, spellings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class FirstOfEach:
+    """For each of some columns, the first row in which it is not null."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its registered name."""
+        return "first_of_each"
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The columns."""
+        return {"columns": list(self.columns)}
+
+    def open(self) -> _FirstRun:
+        """Begin a run."""
+        return _FirstRun(set(self.columns))
+
+
+class _FirstRun:
+    def __init__(self, missing: set[str]) -> None:
+        self._missing = missing
+
+    def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Which rows bring something that was missing."""
+        keep = np.zeros(batch.num_rows, bool)
+        for name in tuple(self._missing):
+            column = batch.column(name)
+            if column.null_count < len(column):
+                keep[pc.index(column.is_valid(), True).as_py()] = True
+                self._missing.discard(name)
+        return pa.array(keep)
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+KEY_COLUMNS: Final = ("version", "is_add", "key_path", "dv_type", "dv_path", "dv_offset")
+
+Key = tuple[str, str | None]
+"""A file of a table: its canonical path, and its deletion vector's unique id."""
+
+
+@dataclass(frozen=True)
+class AddRemoveDedup:
+    """Of the actions for a file, newest first, the first one counts; adds that count are kept.
+
+    `seen` is there when a run has come to its end: all files that any action was about. In one
+    commit the order of actions means nothing, and an add counts before a remove.
+    """
+
+    table: str = ""
+    keep_removes: bool = False
+    """Removes that count are kept, too: what an incremental scan is about."""
+    _seen: list[dict[Key, tuple[int, bool]]] = field(default_factory=list, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Its registered name."""
+        return "add_remove_dedup"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What makes an action's key."""
+        return KEY_COLUMNS
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The table, for errors."""
+        return {"table": self.table, "keep_removes": self.keep_removes}
+
+    def open(self) -> _DedupRun:
+        """Begin a run."""
+        return _DedupRun(self)
+
+    @property
+    def seen(self) -> dict[Key, tuple[int, bool]]:
+        """The files that actions were about: the version that counts, and whether it adds."""
+        if not self._seen:
+            raise MachineStateError(
+                "the commits have not been read to their end",
+                table=self.table,
+                hint="iterate the machine to the end of this phase",
+            )
+        return self._seen[-1]
+
+    def finished(self, seen: dict[Key, tuple[int, bool]]) -> None:
+        """A run has come to its end."""
+        self._seen[:] = [seen]
+
+    def tombstones(self) -> pa.Table:
+        """What no older action may bring back, in every spelling: path and deletion vector."""
+        paths: list[str] = []
+        vectors: list[str | None] = []
+        for path, vector in self.seen:
+            for spelling in spellings(path):
+                paths.append(spelling)
+                vectors.append(vector)
+        columns = [pa.array(paths, pa.string()), pa.array(vectors, pa.string())]
+        return pa.table(columns, names=["path", "dv"])
+
+
+class _DedupRun:
+    def __init__(self, owner: AddRemoveDedup) -> None:
+        self._owner = owner
+        self._seen: dict[Key, tuple[int, bool]] = {}
+
+    def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Which rows count."""
+        columns = {name: batch.column(name) for name in KEY_COLUMNS}
+        paths = columns["key_path"].to_pylist()
+        versions = columns["version"].to_pylist()
+        adds = columns["is_add"].to_pylist()
+        if columns["dv_type"].null_count == batch.num_rows:
+            vectors: list[str | None] = [None] * batch.num_rows
+        else:
+            parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
+            vectors = [unique_id(*part) for part in zip(*parts, strict=True)]
+        keep = np.zeros(batch.num_rows, bool)
+        seen, removes = self._seen, self._owner.keep_removes
+        for row in self._order(versions, adds):
+            path = paths[row]
+            if path is None:
+                raise self._no_path(versions[row])
+            key = (canonical(path), vectors[row])
+            known = seen.get(key)
+            is_add = adds[row]
+            if known is None or (known[0] == versions[row] and is_add and not known[1]):
+                seen[key] = (versions[row], is_add)
+                keep[row] = is_add or removes
+        return pa.array(keep)
+
+    def _order(self, versions: list[int], adds: list[bool]) -> Any:
+        """Adds of a commit before its removes."""
+        if removes_first := any(
+            not adds[i] and adds[i + 1] and versions[i] == versions[i + 1]
+            for i in range(len(adds) - 1)
+        ):
+            del removes_first
+            return sorted(range(len(adds)), key=lambda i: (-versions[i], not adds[i]))
+        return range(len(adds))
+
+    def _no_path(self, version: int) -> CorruptLogError:
+        return CorruptLogError(
+            f"an action of version {version} of {self._owner.table} has no path",
+            table=self._owner.table,
+            hint="the log is damaged: restore it from a backup",
+        )
+
+    def finish(self) -> None:
+        """Hand over what was seen."""
+        self._owner.finished(self._seen)
+
+
+def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:
+    """What tells one deletion vector from another."""
+    if kind is None:
+        return None
+    return f"{kind}{path or ''}" + ("" if offset is None else f"@{offset}")

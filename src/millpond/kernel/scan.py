@@ -1,0 +1,276 @@
+"""The scan machine: which files of a snapshot are live, and which of them a predicate needs.
+
+    CommitReplay -> (CheckpointManifest) -> (CheckpointProbe) -> CheckpointReplay -> Scan
+
+Commits are replayed newest first. What they were about is known then, so the checkpoint's files
+can be read in any order, on any number of machines, without the ones that were mentioned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import MillpondError
+from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
+from millpond.kernel.features import V2_CHECKPOINT
+from millpond.kernel.machine import (
+    Consume,
+    PartialResult,
+    StateMachine,
+    StateMachinePhase,
+    Terminus,
+)
+from millpond.kernel.names import SIDECARS
+from millpond.kernel.paths import resolve
+from millpond.kernel.phase import BasePhase, log_error, scan_log, together
+from millpond.kernel.replay import AddRemoveDedup
+from millpond.plan.expr import col, if_else, path
+from millpond.plan.sources import File, Scan as ScanFiles
+from millpond.plan.types import LONG, STRING, Field, Struct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from millpond.kernel.segment import LogSegment
+    from millpond.kernel.skipping import Skipping
+    from millpond.kernel.snapshot import Snapshot
+    from millpond.plan.executor import Executor
+    from millpond.plan.expr import Expr
+    from millpond.plan.node import Plan
+
+FILE_COLUMNS: Final = (
+    *("path", "partitionValues", "size", "modificationTime", "stats", "deletionVector"),
+    *("tags", "baseRowId", "defaultRowCommitVersion", "clusteringProvider"),
+)
+"""What is told of a live file, by the names that an add action has for it."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Which live files are wanted, and what of them: what all phases of a scan share."""
+
+    snapshot: Snapshot
+    columns: tuple[str, ...] = FILE_COLUMNS
+    skipping: Skipping | None = None
+
+    @property
+    def schema(self) -> Struct:
+        """The columns of partial results."""
+        return ADD.select(self.columns)
+
+    def start(self) -> StateMachinePhase[Files]:
+        """The first phase."""
+        if self.snapshot.segment.commits:
+            dedup = AddRemoveDedup(self.snapshot.table)
+            return PartialResult(CommitReplay(self.snapshot.table, self, dedup))
+        return self.after_commits(None)
+
+    def machine(self, engine: str | Executor = "arrow") -> StateMachine[Files]:
+        """The machine on an engine."""
+        return StateMachine(self.start(), engine, table=self.snapshot.table)
+
+    def after_commits(self, dedup: AddRemoveDedup | None) -> StateMachinePhase[Files]:
+        """The checkpoint, if there is one."""
+        checkpoint = self.snapshot.segment.checkpoint
+        if checkpoint is None:
+            return Terminus(self)
+        table = self.snapshot.table
+        unique = checkpoint.files[0].name.unique is not None
+        feature = self.snapshot.protocol.reads(V2_CHECKPOINT)
+        if checkpoint.may_have_sidecars and (unique or feature):
+            return Consume(CheckpointManifest(table, self, dedup))
+        return self.after_manifest(dedup, ())
+
+    def after_manifest(
+        self, dedup: AddRemoveDedup | None, sidecars: tuple[File, ...]
+    ) -> StateMachinePhase[Files]:
+        """Whether statistics are there as columns matters only to a predicate that needs them."""
+        if self.skipping is not None and self.skipping.stats.fields:
+            return Consume(CheckpointProbe(self.snapshot.table, self, dedup, sidecars))
+        return PartialResult(CheckpointReplay(self.snapshot.table, self, dedup, sidecars))
+
+    def rows(self, adds: Plan, *, parsed: bool = False) -> Plan:
+        """Rows of add actions without the files that a predicate rules out, and their columns."""
+        from millpond.plan.rows import ParseJson
+
+        names = [path(f'add."{name}"').alias(name) for name in self.columns]
+        if self.skipping is None:
+            return adds.select(*names)
+        stats = self.skipping.stats
+        needed = [path("add.partitionValues").alias("partitionValues")]
+        if not stats.fields:
+            verdict = adds.select(*needed, col("add"))
+        elif parsed:
+            verdict = adds.select(*needed, path("add.stats_parsed").alias("stats"), col("add"))
+        else:
+            text = adds.select(*needed, path("add.stats").alias("json"), col("add"))
+            verdict = ParseJson(text, "json", stats, "stats").drop("json")
+        return verdict.filter(self.skipping.keep.coalesce(True)).select(*names)
+
+    def add_fields(self, *, parsed: bool = False) -> Struct:
+        """What of an add action has to be read."""
+        wanted = {*self.columns, "path", "deletionVector"}
+        if self.skipping is not None:
+            wanted.add("partitionValues")
+            if self.skipping.stats.fields and not parsed:
+                wanted.add("stats")
+        found = picked(ADD, *(name for name in ADD.names if name in wanted))
+        if parsed and self.skipping is not None:
+            found = Struct((*found.fields, Field("stats_parsed", self.skipping.stats)))
+        return found
+
+
+_DV: Final = ("storageType", "pathOrInlineDv", "offset")
+
+
+@dataclass(frozen=True)
+class CommitReplay(BasePhase):
+    """Live adds of the commits, newest first; the filter gathers what they were about."""
+
+    files: Files
+    dedup: AddRemoveDedup
+
+    def plan(self) -> Plan:
+        """Actions, newest first, past the filter."""
+        segment = self.files.snapshot.segment
+        add = self.files.add_fields()
+        remove = picked(REMOVE, "path", "deletionVector")
+        actions = together(scan_log(segment.cover(), log_columns(add=add, remove=remove)))
+        adds = keyed(actions).filter_ordered(self.dedup)
+        return self.files.rows(adds)
+
+    def next(self) -> StateMachinePhase[Files]:
+        """The checkpoint."""
+        self.dedup.seen  # noqa: B018 - too early is an error
+        return self.files.after_commits(self.dedup)
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """A commit that can't be read is named."""
+        return log_error(self.files.snapshot.segment, error)
+
+
+def keyed(actions: Plan) -> Plan:
+    """Adds and removes with what `AddRemoveDedup` looks at."""
+    either = [path(f"add.deletionVector.{n}").coalesce(path(f"remove.deletionVector.{n}")) for n in _DV]
+    has = col("add").is_not_null() | col("remove").is_not_null()
+    names = ("dv_type", "dv_path", "dv_offset")
+    return actions.filter(has).with_columns(
+        is_add=col("add").is_not_null(),
+        key_path=path("add.path").coalesce(path("remove.path")),
+        **dict(zip(names, either, strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class CheckpointManifest(BasePhase):
+    """The sidecars that a V2 checkpoint's one file names."""
+
+    files: Files
+    dedup: AddRemoveDedup | None
+
+    def plan(self) -> Plan:
+        """The names of the sidecars."""
+        checkpoint = self.files.snapshot.segment.checkpoint
+        assert checkpoint is not None
+        columns = log_columns(sidecar=picked(SIDECAR, "path", "sizeInBytes"))
+        named = together(scan_log(checkpoint.files, columns, versions=False))
+        named = named.filter(path("sidecar.path").is_not_null())
+        return named.select(
+            path("sidecar.path").alias("path"), path("sidecar.sizeInBytes").alias("size")
+        )
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[Files]:
+        """Replay them with the checkpoint's own file."""
+        base = f"{self.files.snapshot.segment.log}/{SIDECARS}"
+        sizes = rows.column("size").to_pylist()
+        paths = rows.column("path").to_pylist()
+        files = (File(resolve(base, p), s) for p, s in zip(paths, sizes, strict=True))
+        return self.files.after_manifest(self.dedup, tuple(files))
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """The checkpoint is named."""
+        return log_error(self.files.snapshot.segment, error)
+
+
+@dataclass(frozen=True)
+class CheckpointProbe(BasePhase):
+    """Whether the checkpoint holds statistics as columns; a row says yes."""
+
+    files: Files
+    dedup: AddRemoveDedup | None
+    sidecars: tuple[File, ...]
+
+    def plan(self) -> Plan:
+        """The first file with a number of records as a column."""
+        stats = Struct.of(stats_parsed=Struct.of(numRecords=LONG))
+        scan = together(_checkpoint_scans(self.files.snapshot.segment, stats, self.sidecars))
+        count = path("add.stats_parsed.numRecords")
+        return scan.filter(count.is_not_null()).select(count.alias("rows")).head(1)
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[Files]:
+        """Replay with or without them."""
+        table, found = self.files.snapshot.table, rows.num_rows > 0
+        return PartialResult(
+            CheckpointReplay(table, self.files, self.dedup, self.sidecars, parsed=found)
+        )
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """The checkpoint is named."""
+        return log_error(self.files.snapshot.segment, error)
+
+
+@dataclass(frozen=True)
+class CheckpointReplay(BasePhase):
+    """Live adds of the checkpoint: all but those that commits were about, in any order."""
+
+    files: Files
+    dedup: AddRemoveDedup | None
+    sidecars: tuple[File, ...] = ()
+    parsed: bool = field(default=False)
+
+    @property
+    def is_parallelizable(self) -> bool:
+        """What commits were about is known by now."""
+        return True
+
+    def plan(self) -> Plan:
+        """Adds that have no tombstone."""
+        from millpond.plan.make import values
+
+        add = self.files.add_fields(parsed=self.parsed)
+        segment = self.files.snapshot.segment
+        scan = together(_checkpoint_scans(segment, add, self.sidecars))
+        adds = scan.filter(path("add.path").is_not_null())
+        if self.dedup is not None and self.dedup.seen:
+            gone = values(self.dedup.tombstones())
+            offset = path("add.deletionVector.offset")
+            at = if_else(offset.is_null(), "", _at(offset))
+            kind = path("add.deletionVector.storageType")
+            vector = kind.concat(path("add.deletionVector.pathOrInlineDv").coalesce(""), at)
+            keys = [(path("add.path"), col("path")), (vector, col("dv"))]
+            adds = adds.join(gone, on=keys, how="anti", nulls_equal=True)
+        return self.files.rows(adds, parsed=self.parsed)
+
+    def next(self) -> StateMachinePhase[Files]:
+        """The end."""
+        return Terminus(self.files)
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """The checkpoint is named."""
+        return log_error(self.files.snapshot.segment, error)
+
+
+def _at(offset: Expr) -> Expr:
+    from millpond.plan.expr import lit
+
+    return lit("@").concat(offset.cast(STRING))
+
+
+def _checkpoint_scans(segment: LogSegment, add: Struct, sidecars: tuple[File, ...]) -> list[Plan]:
+    assert segment.checkpoint is not None
+    columns = log_columns(add=add)
+    scans = scan_log(segment.checkpoint.files, columns, versions=False)
+    if sidecars:
+        scans.append(ScanFiles("parquet", sidecars, columns))
+    return scans

@@ -1,0 +1,139 @@
+"""Time travel: the version of a moment, by commit times that only ever grow.
+
+A commit's time is its file's, made later than the one before; where a table has in-commit
+timestamps, it is the one that the commit itself states.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import CorruptLogError, MillpondError, VersionNotFoundError
+from millpond.kernel.actions import log_columns
+from millpond.kernel.machine import Consume, StateMachinePhase
+from millpond.kernel.phase import BasePhase, log_error, scan_log, together
+from millpond.plan.expr import path
+from millpond.plan.types import LONG, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import pyarrow as pa
+
+    from millpond.kernel.open import Wanted
+    from millpond.kernel.segment import LogFile
+    from millpond.kernel.snapshot import Snapshot
+    from millpond.plan.node import Plan
+
+ENABLED: Final = "delta.enableInCommitTimestamps"
+ENABLED_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
+_STATED: Final = log_columns(commitInfo=Struct.of(inCommitTimestamp=LONG))
+
+
+def to_millis(moment: dt.datetime | str | int, table: str) -> int:
+    """Milliseconds since the epoch; a time without a zone is in UTC."""
+    found = moment
+    if isinstance(found, str):
+        try:
+            found = dt.datetime.fromisoformat(found)
+        except ValueError as error:
+            raise VersionNotFoundError(
+                f"{moment!r} is no timestamp", table=table, hint="such as 2024-05-31T12:00:00Z"
+            ) from error
+    if isinstance(found, dt.datetime):
+        zoned = found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+        return int((zoned - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(milliseconds=1))
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise VersionNotFoundError(
+            f"{moment!r} is no timestamp", table=table, hint="a datetime, ISO text or milliseconds"
+        )
+    return found
+
+
+def has_stated_times(snapshot: Snapshot) -> bool:
+    """Whether commits state their own times."""
+    return snapshot.metadata.configuration.get(ENABLED, "").lower() == "true"
+
+
+def first_stated(snapshot: Snapshot) -> int:
+    """The first version whose commit states its own time."""
+    text = snapshot.metadata.configuration.get(ENABLED_VERSION, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def commit_times(commits: Iterable[LogFile], stated: Mapping[int, int]) -> dict[int, int]:
+    """Each version's time in milliseconds, oldest first, each later than the one before."""
+    found: dict[int, int] = {}
+    last: int | None = None
+    for file in commits:
+        time = stated.get(file.name.version)
+        if time is None:
+            time = file.modified if last is None else max(file.modified, last + 1)
+        found[file.name.version] = last = time
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTimes(BasePhase):
+    """The times that commits state themselves; then the version of a moment is opened."""
+
+    wanted: Wanted
+    commits: tuple[LogFile, ...]
+    snapshot: Snapshot
+
+    def plan(self) -> Plan:
+        """The stated times, where the table has them; otherwise no row."""
+        from millpond.plan.sources import Scan
+
+        if not has_stated_times(self.snapshot):
+            return Scan("json", (), _STATED)
+        first = first_stated(self.snapshot)
+        files = [file for file in self.commits if file.name.version >= first]
+        stated = path("commitInfo.inCommitTimestamp").is_not_null()
+        return together(scan_log(files, _STATED)).filter(stated)
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[Snapshot]:
+        """Open the latest version that is not younger than the moment."""
+        from millpond.kernel.open import ListLog
+
+        stated: dict[int, int] = {}
+        if rows.num_rows:
+            versions = rows.column("version").to_pylist()
+            infos = rows.column("commitInfo").to_pylist()
+            stated = {v: i["inCommitTimestamp"] for v, i in zip(versions, infos, strict=True)}
+        times = commit_times(self.commits, stated)
+        if not times or self.wanted.millis is None:
+            raise CorruptLogError(
+                f"the log of {self.table} holds no commit whose time is known", table=self.table
+            )
+        version = version_at(times, self.wanted.millis, self.table)
+        wanted = replace(self.wanted, version=version, millis=None)
+        return Consume(ListLog(self.table, wanted, 0))
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """A commit that can't be read is named."""
+        return log_error(self.snapshot.segment, error)
+
+
+def version_at(times: Mapping[int, int], millis: int, table: str) -> int:
+    """The latest version at or before a moment."""
+    versions, moments = list(times), list(times.values())
+    position = bisect_right(moments, millis)
+    if not position:
+        first = dt.datetime.fromtimestamp(moments[0] / 1000, dt.UTC)
+        raise VersionNotFoundError(
+            f"{table} has no version as old as {_shown(millis)}",
+            table=table,
+            hint=f"the oldest is version {versions[0]} of {first.isoformat()}",
+        )
+    return versions[position - 1]
+
+
+def _shown(millis: int) -> str:
+    try:
+        return dt.datetime.fromtimestamp(millis / 1000, dt.UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return f"{millis} ms"
