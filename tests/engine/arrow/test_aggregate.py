@@ -138,6 +138,44 @@ def test_means(run: Any) -> None:
     assert [(row["m"], row["d"]) for row in rows] == [(1.5, 1.5), (None, None), (4.0, 2.0)]
 
 
+def test_means_of_rows_that_count(run: Any, tiny: Any) -> None:
+    data = pa.table({"k": [n % 2 for n in range(50)], "x": [None, *map(float, range(1, 50))]})
+    plan = values(data).aggregate("k", m=agg.mean("x"), late=agg.mean("x", where=col("x") > 40))
+    for engine in ([], [tiny]):
+        rows, _ = run(plan, *engine)
+        assert [(row["m"], row["late"]) for row in rows] == [(25.0, 45.0), (25.0, 45.0)]
+    (row,), _ = run(
+        values(data).aggregate(m=agg.mean("x"), late=agg.mean("x", where=col("x") > 99))
+    )
+    assert row == {"m": 25.0, "late": None}
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+def test_rows_alone_are_counted(keys: Any, run: Any, tiny: Any, parquet: Any) -> None:
+    data = pa.table({"k": [1] * 40, "x": [None] * 40})
+    for plan in (values(data), parquet(data, rows=9)):
+        rows, _ = run(plan.aggregate(keys, n=agg.count(), again=agg.count()), tiny)
+        assert rows == [{**dict.fromkeys(keys, 1), "n": 40, "again": 40}]
+    assert run(values(data.slice(0, 0)).aggregate(n=agg.count()))[0] == [{"n": 0}]
+
+
+@pytest.mark.parametrize("keys", [[], ["k"]])
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
+def test_sums_of_narrow_numbers_are_longs(type_: Any, keys: Any, run: Any, tiny: Any) -> None:
+    low, high = -(2 ** (type_.bit_width - 1)), 2 ** (type_.bit_width - 1) - 1
+    numbers = [low, high, None, high - 1, low + 5] * 20
+    data = pa.table({"k": [7] * 100, "x": pa.array(numbers, type_)})
+    rows, _ = run(values(data).aggregate(keys, s=agg.sum("x")), tiny)
+    assert rows == [{**dict.fromkeys(keys, 7), "s": sum(n for n in numbers if n is not None)}]
+
+
+def test_sums_of_floats_are_doubles(run: Any) -> None:
+    data = pa.table({"x": pa.array([16777216.0, 1.0, None, 3e38, 3e38], pa.float32())})
+    few, all_ = values(data.slice(0, 3)), values(data)
+    assert run(few.aggregate(s=agg.sum("x")))[0] == [{"s": 16777217.0}]
+    assert run(all_.aggregate(s=agg.sum("x")))[0][0]["s"] > 5e38
+
+
 def test_over_no_rows(run: Any) -> None:
     none = values(table(1, 0))
     assert run(none.aggregate("t", **MEASURES))[0] == []

@@ -12,7 +12,7 @@ import pyarrow.types as at
 from millpond.base.errors import BudgetExceededError
 from millpond.engine.arrow.codes import Order, from_code, permutation, to_code
 from millpond.engine.arrow.eval import evaluate
-from millpond.engine.arrow.measures import CountDistinct, How, may_overflow, state_of
+from millpond.engine.arrow.measures import CountDistinct, How, Step, may_overflow, state_of
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.plan.arrow import to_arrow
@@ -21,6 +21,8 @@ from millpond.plan.paths import Name
 from millpond.plan.types import STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
     from millpond.plan.rows import Aggregate
@@ -40,10 +42,15 @@ class Group(Operator):
         self.context = context
         self.states = [state_of(measure) for measure in node.measures]
         self.how: tuple[How, ...] = tuple(how for state in self.states for how in state.how)
+        self.begin: list[Step] = []
+        column = len(self.keys)
+        for state in self.states:
+            self.begin += state.steps(column)
+            column += state.width
 
     def run(self) -> Steps:
         """Sum up batch by batch, merge, and give the groups in order."""
-        partials = Partials(len(self.keys), self.how)
+        partials = Partials(len(self.keys), self.how, self.begin)
         distinct = {
             number: Partials(len(self.keys) + 1, ())
             for number, state in enumerate(self.states)
@@ -51,7 +58,11 @@ class Group(Operator):
         }
         while (batch := (yield self.inputs[0])) is not None:
             keys = [_key(key.expr, batch) for key in self.keys]
-            partials.add([*keys, *(c for s in self.states for c in s.start(batch))])
+            columns = [*keys, *(c for s in self.states for c in s.start(batch))]
+            if columns:
+                partials.add(columns)
+            else:  # Rows are only counted, and they are counted already.
+                partials.append([pa.array([batch.num_rows], pa.int64()) for _ in self.states])
             for number, gathered in distinct.items():
                 values = to_code(self.states[number].values(batch))
                 _add_values(gathered, keys, values)
@@ -116,9 +127,12 @@ class Group(Operator):
 class Partials:
     """Partial results: key columns, then state columns. They are merged as they grow."""
 
-    def __init__(self, key_count: int, how: tuple[How, ...]) -> None:
+    def __init__(
+        self, key_count: int, how: tuple[How, ...], begin: list[Step] | None = None
+    ) -> None:
         self.key_count = key_count
-        self.how = how
+        self._merging: list[Step] = list(enumerate(how, start=key_count))
+        self._begin = self._merging if begin is None else begin
         self._single: list[list[pa.Array]] = []
         self._single_rows = 0
         self._parts: list[list[pa.Array]] = []
@@ -131,7 +145,7 @@ class Partials:
         return self._single_rows + self._part_rows
 
     def add(self, columns: list[pa.Array]) -> None:
-        """Rows as states of their own. Many are summed up at once: that is cheaper by far."""
+        """Rows: keys, and what states begin with. Many at once are summed up cheaper by far."""
         self._single.append(columns)
         self._single_rows += len(columns[0])
         if self._single_rows >= _GATHER_ROWS:
@@ -141,11 +155,11 @@ class Partials:
         if self._single:
             columns = [_gathered(list(parts)) for parts in zip(*self._single, strict=True)]
             self._single, self._single_rows = [], 0
-            found = combine(columns, self.key_count, self.how)
+            found = combine(columns, self.key_count, self._begin)
             if any(at.is_dictionary(column.type) for column in columns):
                 # A file may number one text twice: what it numbered is grouped as text once more.
                 texts = [pa.chunked_array([_plain(column)]) for column in found]
-                found = combine(texts, self.key_count, self.how)
+                found = combine(texts, self.key_count, self._merging)
             self.append(found)
 
     def append(self, columns: list[pa.Array]) -> None:
@@ -161,7 +175,7 @@ class Partials:
         self._sum_up()
         if len(self._parts) > 1:
             columns = [_joined(list(parts)) for parts in zip(*self._parts, strict=True)]
-            self._parts = [combine(columns, self.key_count, self.how)]
+            self._parts = [combine(columns, self.key_count, self._merging)]
             self._part_rows = len(self._parts[0][0])
 
     def merged(self) -> list[pa.Array] | None:
@@ -204,29 +218,33 @@ def _joined(parts: list[pa.Array]) -> pa.ChunkedArray:
     return pa.chunked_array(parts)
 
 
-def combine(columns: list[pa.ChunkedArray], key_count: int, how: tuple[How, ...]) -> list[pa.Array]:
-    """One row for each different key: the states of its rows put together."""
+def combine(
+    columns: list[pa.ChunkedArray], key_count: int, steps: Sequence[Step]
+) -> list[pa.Array]:
+    """One row for each different key: what each step makes of the group's rows."""
     names = [str(i) for i in range(len(columns))]
     given = list(columns)
-    functions: list[tuple[str, str]] = []
-    for i, kind in enumerate(how, start=key_count):
-        if kind == "checked_sum":
+    functions: list[tuple[str | list[str], str]] = []
+    for i, how in steps:
+        if how == "count_all":
+            functions.append(([], how))
+        elif how == "checked_sum":
             if may_overflow(given[i]):
                 given[i] = given[i].cast(_EXACT)
             functions.append((names[i], "sum"))
-        elif kind in ("first", "last"):
+        elif how in ("first", "last"):
             # Positions stand for values, which may be of any type; rows that don't count have none.
             positions = pa.array(np.arange(len(given[i])))
             given[i] = pc.if_else(given[i + 1].is_valid(), positions, pa.scalar(None, pa.int64()))
-            functions.append((names[i], "min" if kind == "first" else "max"))
+            functions.append((names[i], "min" if how == "first" else "max"))
         else:
-            functions.append((names[i], kind))
+            functions.append((names[i], how))
     table = pa.table(given, names)
     grouped = table.group_by(names[:key_count], use_threads=False).aggregate(functions)
     result = [_one_chunk(column) for column in grouped.columns]
-    for i, kind in enumerate(how, start=key_count):
-        if kind in ("first", "last"):
-            result[i] = _one_chunk(columns[i].take(result[i]))
+    for place, (i, how) in enumerate(steps, start=key_count):
+        if how in ("first", "last"):
+            result[place] = _one_chunk(columns[i].take(result[place]))
     return result
 
 
@@ -251,7 +269,7 @@ def _add_counts(partials: Partials, gathered: Partials, column: int, key_count: 
         return
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(found[0]))
     single = [pa.chunked_array([column]) for column in (*found[:key_count], ones)]
-    counted = combine(single, key_count, ("sum",))
+    counted = combine(single, key_count, [(key_count, "sum")])
     rows = len(counted[-1])
     part = [*counted[:-1], *(pa.nulls(rows, c.type) for c in template[key_count:])]
     part[column] = counted[-1]

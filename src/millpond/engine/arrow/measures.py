@@ -1,7 +1,7 @@
-"""Measures as states: each row begins as a state of its own, and states of a group combine.
+"""Measures as states: rows of a group begin a state, and states of a group combine.
 
-So a batch is summed up, and partial results are merged, by one and the same step (`combine` in
-`aggregate.py`), however many rounds that takes.
+Rows are summed up, and partial results are merged, by one and the same step (`combine` in
+`aggregate.py`), however many rounds that takes; only what it does with a column may differ.
 """
 
 from __future__ import annotations
@@ -22,22 +22,36 @@ from millpond.plan.types import Decimal, is_integral
 if TYPE_CHECKING:
     from millpond.plan.aggregates import BoundMeasure
 
-How: TypeAlias = Literal["sum", "checked_sum", "min", "max", "first", "last"]
-"""How a state's column combines; `first` and `last` go with a column that says which rows count."""
+How: TypeAlias = Literal["sum", "checked_sum", "count", "count_all", "min", "max", "first", "last"]
+"""How a column is summed up; `first` and `last` go with a next one that says which rows count."""
+Step: TypeAlias = tuple[int, How]
+"""A column by its number, and how; `count_all` looks at none."""
 
 
 class State:
     """One measure's state columns: how they begin, how they combine, what they come to."""
 
     how: tuple[How, ...] = ()
+    begin: tuple[Step, ...] | None = None
+    """How states are made of the columns of `start`; None: of each its own, as they combine."""
 
     def __init__(self, measure: BoundMeasure) -> None:
         self.measure = measure
         self.target = to_arrow(measure.type)
 
     def start(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The states of single rows."""
+        """What the states of rows are made of."""
         raise NotImplementedError
+
+    def steps(self, first: int) -> list[Step]:
+        """How states begin if the first column of `start` has this number."""
+        begin = enumerate(self.how) if self.begin is None else self.begin
+        return [(first + column, how) for column, how in begin]
+
+    @property
+    def width(self) -> int:
+        """How many columns `start` gives."""
+        return len({column for column, how in self.steps(0) if how != "count_all"})
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         """The results of combined states."""
@@ -58,14 +72,19 @@ class Count(State):
 
     how = ("sum",)
 
+    def __init__(self, measure: BoundMeasure) -> None:
+        super().__init__(measure)
+        if measure.arg is None and measure.where is None:
+            self.begin = ((0, "count_all"),)
+
     def start(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """One for each that counts."""
+        """One for each that counts; nothing where all do."""
         measure = self.measure
         if measure.arg is not None:
             return [self.values(batch).is_valid().cast(pa.int64())]
         if measure.where is not None:
             return [evaluate_mask(measure.where, batch).cast(pa.int64())]
-        return [pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows)]
+        return []
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         """Zero over no rows."""
@@ -80,15 +99,16 @@ class Sum(State):
         assert measure.arg is not None
         given = measure.arg.type
         self.how = ("checked_sum",) if is_integral(given) else ("sum",)
-        self.type = self.target
+        self.type: pa.DataType | None = None
         if isinstance(given, Decimal):
             # With ten digits to spare no number of rows overflows; otherwise twice the digits do.
             wide = given.precision > 28
             self.type = pa.decimal256(76, given.scale) if wide else pa.decimal128(38, given.scale)
 
     def start(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """The values, wide enough to be added."""
-        return [self.values(batch).cast(self.type)]
+        """The values; adding makes longs of whole numbers and doubles of fractions by itself."""
+        values = self.values(batch)
+        return [values if self.type is None else values.cast(self.type)]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         """The sums, if they fit."""
@@ -106,11 +126,11 @@ class Mean(State):
     """The average as a double."""
 
     how = ("sum", "sum")
+    begin = ((0, "sum"), (0, "count"))
 
     def start(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Sum and count."""
-        values = self.values(batch)
-        return [values, values.is_valid().cast(pa.int64())]
+        """The values, for sum and count."""
+        return [self.values(batch)]
 
     def finish(self, columns: list[pa.Array]) -> pa.Array:
         """Null over no values, since the sum is."""
@@ -185,9 +205,11 @@ def state_of(measure: BoundMeasure) -> State:
 
 
 def may_overflow(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether the sum of these longs can leave their range; cheap, and never wrongly false."""
+    """Whether a sum of whole numbers can leave a long's range; cheap, and never wrongly false."""
     if at.is_decimal(column.type) or not len(column):
         return False
+    if column.type.bit_width < 64 and len(column) < 1 << 32:
+        return False  # Not even if all were the largest there are.
     limits = pc.min_max(column)
     low, high = limits["min"].as_py(), limits["max"].as_py()
     return low is not None and max(abs(low), abs(high)) * len(column) >= 1 << 63
