@@ -29,7 +29,8 @@ def table_location(location: str | os.PathLike[str]) -> str:
     """A table's place in one spelling: an absolute local path or a URL, without a last slash."""
     from pathlib import Path
 
-    if not isinstance(location, str | os.PathLike) or not str(location):
+    given: object = location
+    if not isinstance(given, str | os.PathLike) or not str(given):
         raise ConfigError(
             f"{location!r} is no place of a table", hint="give a path or a URL such as s3://…"
         )

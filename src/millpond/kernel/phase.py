@@ -65,7 +65,10 @@ def read_bytes(path: str) -> Plan:
 
 
 def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -> list[Plan]:
-    """Scans of log files in the given order; neighbours of one format share a scan."""
+    """Scans of log files in the given order; neighbours of one format share a scan.
+
+    The column `version` says which commit a row is of; it is -1 in a compaction of many.
+    """
     wanted = Struct((*columns.fields, VERSION)) if versions else columns
     constants = (VERSION.name,) if versions else ()
     scans: list[Plan] = []
@@ -74,7 +77,7 @@ def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -
     def close() -> None:
         if group:
             named = tuple(
-                File(f.path, f.size, constants=(f.name.version,) if versions else ()) for f in group
+                File(f.path, f.size, constants=(_version(f),) if versions else ()) for f in group
             )
             format_ = "json" if group[0].is_json else "parquet"
             scans.append(Scan(format_, named, wanted, constants))  # type: ignore[arg-type]
@@ -86,6 +89,10 @@ def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -
         group.append(file)
     close()
     return scans
+
+
+def _version(file: LogFile) -> int:
+    return -1 if file.name.kind == "compaction" else file.name.version
 
 
 def together(scans: list[Plan]) -> Plan:

@@ -70,7 +70,8 @@ class AddRemoveDedup:
     """Of the actions for a file, newest first, the first one counts; adds that count are kept.
 
     `seen` is there when a run has come to its end: all files that any action was about. In one
-    commit the order of actions means nothing, and an add counts before a remove.
+    commit the order of actions means nothing, and an add counts before a remove. A compaction
+    (`version` is -1) should tell of a file once; those that do more often have the newest first.
     """
 
     table: str = ""
@@ -142,27 +143,16 @@ class _DedupRun:
             vectors = [unique_id(*part) for part in zip(*parts, strict=True)]
         keep = np.zeros(batch.num_rows, bool)
         seen, removes = self._seen, self._owner.keep_removes
-        for row in self._order(versions, adds):
-            path = paths[row]
+        for row, path in enumerate(paths):
             if path is None:
                 raise self._no_path(versions[row])
             key = (canonical(path), vectors[row])
             known = seen.get(key)
             is_add = adds[row]
-            if known is None or (known[0] == versions[row] and is_add and not known[1]):
+            if known is None or _wins(versions[row], is_add, *known):
                 seen[key] = (versions[row], is_add)
                 keep[row] = is_add or removes
         return pa.array(keep)
-
-    def _order(self, versions: list[int], adds: list[bool]) -> Any:
-        """Adds of a commit before its removes."""
-        if removes_first := any(
-            not adds[i] and adds[i + 1] and versions[i] == versions[i + 1]
-            for i in range(len(adds) - 1)
-        ):
-            del removes_first
-            return sorted(range(len(adds)), key=lambda i: (-versions[i], not adds[i]))
-        return range(len(adds))
 
     def _no_path(self, version: int) -> CorruptLogError:
         return CorruptLogError(
@@ -174,6 +164,11 @@ class _DedupRun:
     def finish(self) -> None:
         """Hand over what was seen."""
         self._owner.finished(self._seen)
+
+
+def _wins(version: int, is_add: bool, known_version: int, known_add: bool) -> bool:
+    """Whether an action counts although a newer row was about the same file."""
+    return is_add and not known_add and version == known_version and version >= 0
 
 
 def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:

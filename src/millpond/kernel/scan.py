@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from millpond.base.errors import MillpondError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
 from millpond.kernel.features import V2_CHECKPOINT
 from millpond.kernel.machine import (
@@ -26,12 +25,14 @@ from millpond.kernel.paths import resolve
 from millpond.kernel.phase import BasePhase, log_error, scan_log, together
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.plan.expr import col, if_else, path
-from millpond.plan.sources import File, Scan as ScanFiles
+from millpond.plan.sources import File
+from millpond.plan.sources import Scan as ScanFiles
 from millpond.plan.types import LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from millpond.base.errors import MillpondError
     from millpond.kernel.segment import LogSegment
     from millpond.kernel.skipping import Skipping
     from millpond.kernel.snapshot import Snapshot
@@ -152,7 +153,9 @@ class CommitReplay(BasePhase):
 
 def keyed(actions: Plan) -> Plan:
     """Adds and removes with what `AddRemoveDedup` looks at."""
-    either = [path(f"add.deletionVector.{n}").coalesce(path(f"remove.deletionVector.{n}")) for n in _DV]
+    either = [
+        path(f"add.deletionVector.{n}").coalesce(path(f"remove.deletionVector.{n}")) for n in _DV
+    ]
     has = col("add").is_not_null() | col("remove").is_not_null()
     names = ("dv_type", "dv_path", "dv_offset")
     return actions.filter(has).with_columns(
