@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import PlanError, SourceError
 from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url
 from millpond.plan.arguments import items_of, path_of, schema_of, wrong
-from millpond.plan.sources import FORMATS, CsvOptions, File, Format, Scan
+from millpond.plan.sources import CONTENT, FORMATS, CsvOptions, File, Format, Scan
+from millpond.plan.types import BINARY, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +67,8 @@ def scan(
             described = tuple(File(f.path, f.size, f.rows) for f in footers)
             stats = parquet_stats(footers, wanted)
             return Scan(kind, described, wanted, csv=options, stats=stats)
+        if given is None and kind == "bytes":
+            given = Struct.of(**{CONTENT: BINARY})
         wanted = guess_schema(found[0], kind, options, files) if given is None else given
         wanted = wanted if names is None else wanted.select(names)
         sized = tuple(File(path, _size(path, files)) for path in found)
