@@ -1,1 +1,31 @@
 """The Delta kernel: reading and committing as state machines that emit plans."""
+
+from __future__ import annotations
+
+from millpond.kernel.machine import (
+    AsyncStateMachine,
+    Consume,
+    PartialResult,
+    StateMachine,
+    StateMachinePhase,
+    Terminus,
+)
+from millpond.kernel.open import SnapshotBuilder
+from millpond.kernel.scan import Scan, ScanBuilder
+from millpond.kernel.snapshot import Snapshot
+from millpond.kernel.table import DeltaTable, delta_table
+
+__all__ = [
+    "AsyncStateMachine",
+    "Consume",
+    "DeltaTable",
+    "PartialResult",
+    "Scan",
+    "ScanBuilder",
+    "Snapshot",
+    "SnapshotBuilder",
+    "StateMachine",
+    "StateMachinePhase",
+    "Terminus",
+    "delta_table",
+]

@@ -8,9 +8,10 @@ can be read in any order, on any number of machines, without the ones that were 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from millpond.base.errors import PlanError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
 from millpond.kernel.features import V2_CHECKPOINT
 from millpond.kernel.machine import (
@@ -24,6 +25,7 @@ from millpond.kernel.names import SIDECARS
 from millpond.kernel.paths import resolve
 from millpond.kernel.phase import BasePhase, log_error, scan_log, together
 from millpond.kernel.replay import AddRemoveDedup
+from millpond.plan.bind import bind_predicate
 from millpond.plan.expr import col, if_else, path
 from millpond.plan.sources import File
 from millpond.plan.sources import Scan as ScanFiles
@@ -48,8 +50,8 @@ FILE_COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Files:
-    """Which live files are wanted, and what of them: what all phases of a scan share."""
+class Scan:
+    """Which live files of a snapshot are wanted, and what of them. All phases share it."""
 
     snapshot: Snapshot
     columns: tuple[str, ...] = FILE_COLUMNS
@@ -57,21 +59,21 @@ class Files:
 
     @property
     def schema(self) -> Struct:
-        """The columns of partial results."""
+        """The columns of partial results: one row for each live file."""
         return ADD.select(self.columns)
 
-    def start(self) -> StateMachinePhase[Files]:
+    def start(self) -> StateMachinePhase[Scan]:
         """The first phase."""
         if self.snapshot.segment.commits:
             dedup = AddRemoveDedup(self.snapshot.table)
             return PartialResult(CommitReplay(self.snapshot.table, self, dedup))
         return self.after_commits(None)
 
-    def machine(self, engine: str | Executor = "arrow") -> StateMachine[Files]:
+    def machine(self, engine: str | Executor = "arrow") -> StateMachine[Scan]:
         """The machine on an engine."""
         return StateMachine(self.start(), engine, table=self.snapshot.table)
 
-    def after_commits(self, dedup: AddRemoveDedup | None) -> StateMachinePhase[Files]:
+    def after_commits(self, dedup: AddRemoveDedup | None) -> StateMachinePhase[Scan]:
         """The checkpoint, if there is one."""
         checkpoint = self.snapshot.segment.checkpoint
         if checkpoint is None:
@@ -85,7 +87,7 @@ class Files:
 
     def after_manifest(
         self, dedup: AddRemoveDedup | None, sidecars: tuple[File, ...]
-    ) -> StateMachinePhase[Files]:
+    ) -> StateMachinePhase[Scan]:
         """Whether statistics are there as columns matters only to a predicate that needs them."""
         if self.skipping is not None and self.skipping.stats.fields:
             return Consume(CheckpointProbe(self.snapshot.table, self, dedup, sidecars))
@@ -129,7 +131,7 @@ _DV: Final = ("storageType", "pathOrInlineDv", "offset")
 class CommitReplay(BasePhase):
     """Live adds of the commits, newest first; the filter gathers what they were about."""
 
-    files: Files
+    files: Scan
     dedup: AddRemoveDedup
 
     def plan(self) -> Plan:
@@ -141,7 +143,7 @@ class CommitReplay(BasePhase):
         adds = keyed(actions).filter_ordered(self.dedup)
         return self.files.rows(adds)
 
-    def next(self) -> StateMachinePhase[Files]:
+    def next(self) -> StateMachinePhase[Scan]:
         """The checkpoint."""
         self.dedup.seen  # noqa: B018 - too early is an error
         return self.files.after_commits(self.dedup)
@@ -169,7 +171,7 @@ def keyed(actions: Plan) -> Plan:
 class CheckpointManifest(BasePhase):
     """The sidecars that a V2 checkpoint's one file names."""
 
-    files: Files
+    files: Scan
     dedup: AddRemoveDedup | None
 
     def plan(self) -> Plan:
@@ -183,7 +185,7 @@ class CheckpointManifest(BasePhase):
             path("sidecar.path").alias("path"), path("sidecar.sizeInBytes").alias("size")
         )
 
-    def next(self, rows: pa.Table) -> StateMachinePhase[Files]:
+    def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
         """Replay them with the checkpoint's own file."""
         base = f"{self.files.snapshot.segment.log}/{SIDECARS}"
         sizes = rows.column("size").to_pylist()
@@ -200,7 +202,7 @@ class CheckpointManifest(BasePhase):
 class CheckpointProbe(BasePhase):
     """Whether the checkpoint holds statistics as columns; a row says yes."""
 
-    files: Files
+    files: Scan
     dedup: AddRemoveDedup | None
     sidecars: tuple[File, ...]
 
@@ -211,7 +213,7 @@ class CheckpointProbe(BasePhase):
         count = path("add.stats_parsed.numRecords")
         return scan.filter(count.is_not_null()).select(count.alias("rows")).head(1)
 
-    def next(self, rows: pa.Table) -> StateMachinePhase[Files]:
+    def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
         """Replay with or without them."""
         table, found = self.files.snapshot.table, rows.num_rows > 0
         return PartialResult(
@@ -227,7 +229,7 @@ class CheckpointProbe(BasePhase):
 class CheckpointReplay(BasePhase):
     """Live adds of the checkpoint: all but those that commits were about, in any order."""
 
-    files: Files
+    files: Scan
     dedup: AddRemoveDedup | None
     sidecars: tuple[File, ...] = ()
     parsed: bool = field(default=False)
@@ -255,7 +257,7 @@ class CheckpointReplay(BasePhase):
             adds = adds.join(gone, on=keys, how="anti", nulls_equal=True)
         return self.files.rows(adds, parsed=self.parsed)
 
-    def next(self) -> StateMachinePhase[Files]:
+    def next(self) -> StateMachinePhase[Scan]:
         """The end."""
         return Terminus(self.files)
 
@@ -277,3 +279,44 @@ def _checkpoint_scans(segment: LogSegment, add: Struct, sidecars: tuple[File, ..
     if sidecars:
         scans.append(ScanFiles("parquet", sidecars, columns))
     return scans
+
+
+@dataclass(frozen=True)
+class ScanBuilder:
+    """How a scan is asked for: `ScanBuilder(snapshot).with_predicate(p).machine("arrow")`."""
+
+    snapshot: Snapshot
+    columns: tuple[str, ...] = FILE_COLUMNS
+    predicate: Expr | None = None
+
+    def with_columns(self, *columns: str) -> ScanBuilder:
+        """Only these facts about each file."""
+        for name in columns:
+            if name not in FILE_COLUMNS:
+                raise PlanError(
+                    f"nothing is known of a file by the name {name!r}",
+                    hint=f"there are: {', '.join(FILE_COLUMNS)}",
+                )
+        return replace(self, columns=columns)
+
+    def with_predicate(self, predicate: Expr | None) -> ScanBuilder:
+        """Without files in which no row can satisfy a predicate over the table's columns."""
+        return replace(self, predicate=predicate)
+
+    def build(self) -> Scan:
+        """The scan; nothing is read yet."""
+        if self.predicate is None:
+            return Scan(self.snapshot, self.columns)
+        from millpond.kernel.skipping import skipping_for
+
+        bound = bind_predicate(self.predicate, self.snapshot.plain_schema)
+        found = skipping_for(bound, self.snapshot.columns, self.snapshot.partition_columns)
+        return Scan(self.snapshot, self.columns, found)
+
+    def start(self) -> StateMachinePhase[Scan]:
+        """The first phase."""
+        return self.build().start()
+
+    def machine(self, engine: str | Executor = "arrow") -> StateMachine[Scan]:
+        """The machine on an engine."""
+        return self.build().machine(engine)

@@ -1,0 +1,197 @@
+"""`delta_table(location)`: a Delta table in the hand, at one version.
+
+Opening lists the log and reads protocol and metadata; nothing else is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from millpond.base.errors import PlanError
+from millpond.kernel.machine import Consume, StateMachine
+from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted
+from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder
+from millpond.kernel.settings import ListCommits, ReadSettings, TableSettings
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import os
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from millpond.kernel.actions import AppTransaction, DomainMetadata, Metadata, Protocol
+    from millpond.kernel.changes import TableChanges
+    from millpond.kernel.data import TableScan
+    from millpond.kernel.snapshot import Snapshot
+    from millpond.plan.executor import Executor
+    from millpond.plan.expr import Expr
+    from millpond.plan.types import Struct
+
+
+def delta_table(
+    location: str | os.PathLike[str],
+    version: int | None = None,
+    timestamp: dt.datetime | str | int | None = None,
+    *,
+    engine: str | Executor = "auto",
+) -> DeltaTable:
+    """Open a Delta table: the latest version, a given one, or the one of a moment."""
+    if version is not None and timestamp is not None:
+        raise PlanError("give a version or a timestamp, not both")
+    builder = SnapshotBuilder(location)
+    if version is not None:
+        builder = builder.at_version(version)
+    if timestamp is not None:
+        builder = builder.at_timestamp(timestamp)
+    return DeltaTable(builder.build(log_engine(engine)))
+
+
+def log_engine(engine: str | Executor) -> str | Executor:
+    """Logs are small: `auto` reads them in this process."""
+    return "arrow" if engine == "auto" else engine
+
+
+class DeltaTable:
+    """One version of a table."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self.location!r}, version={self.version})"
+
+    @property
+    def location(self) -> str:
+        """Where the table is."""
+        return self.snapshot.table
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self.snapshot.version
+
+    @property
+    def schema(self) -> Struct:
+        """The columns, without what Delta notes beside them."""
+        return self.snapshot.plain_schema
+
+    @property
+    def metadata(self) -> Metadata:
+        """Id, name, properties and the rest of the table's own description."""
+        return self.snapshot.metadata
+
+    @property
+    def protocol(self) -> Protocol:
+        """What readers and writers have to know."""
+        return self.snapshot.protocol
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The partition columns, in order."""
+        return self.snapshot.partition_columns
+
+    @cached_property
+    def _settings(self) -> TableSettings:
+        phase = Consume(ReadSettings(self.location, self.snapshot))
+        machine: StateMachine[TableSettings] = StateMachine(phase, "arrow", table=self.location)
+        return machine.run_to_terminal()
+
+    @property
+    def app_transactions(self) -> dict[str, AppTransaction]:
+        """How far each application has written, by its id."""
+        return self._settings.app_transactions
+
+    @property
+    def domain_metadata(self) -> dict[str, DomainMetadata]:
+        """The table's domains, by name."""
+        return self._settings.domain_metadata
+
+    def history(
+        self, limit: int | None = None, *, engine: str | Executor = "auto"
+    ) -> list[dict[str, Any]]:
+        """What commits say of themselves, newest first; times are milliseconds."""
+        if limit is not None and limit < 0:
+            raise PlanError(f"a limit is not negative: {limit}")
+        start = Consume(ListCommits(self.location, self.snapshot, limit))
+        machine: StateMachine[list[dict[str, Any]]] = StateMachine(
+            start, log_engine(engine), table=self.location
+        )
+        return machine.run_to_terminal()
+
+    def files(
+        self,
+        predicate: Expr | None = None,
+        *,
+        columns: Sequence[str] = FILE_COLUMNS,
+        engine: str | Executor = "auto",
+    ) -> LiveFiles:
+        """The live files, without those that a predicate rules out."""
+        builder = ScanBuilder(self.snapshot).with_columns(*columns).with_predicate(predicate)
+        return LiveFiles(builder.build(), log_engine(engine))
+
+    def scan(
+        self, columns: Sequence[str] | None = None, predicate: Expr | None = None
+    ) -> TableScan:
+        """The rows: some columns, those that satisfy a predicate."""
+        from millpond.kernel.data import TableScan
+
+        return TableScan(self, columns, predicate)
+
+    def changes(self, start: int, end: int | None = None) -> TableChanges:
+        """The change data feed of the versions from `start` to `end`, both included."""
+        from millpond.kernel.changes import TableChanges
+
+        return TableChanges(self, start, end)
+
+    def update(self, *, engine: str | Executor = "auto") -> DeltaTable:
+        """The newest version; only what is new is read. This object stays as it is."""
+        start = Consume(UpdateLog(self.location, self.snapshot, Wanted()))
+        machine: StateMachine[Snapshot] = StateMachine(
+            start, log_engine(engine), table=self.location
+        )
+        found = machine.run_to_terminal()
+        return self if found is self.snapshot else DeltaTable(found)
+
+
+class LiveFiles:
+    """Live files of a table: an Arrow table when it is used as one, or batches as they come."""
+
+    def __init__(self, files: Scan, engine: str | Executor) -> None:
+        self._files = files
+        self._engine = engine
+
+    def state_machine(self) -> StateMachine[Scan]:
+        """The machine that finds them."""
+        return self._files.machine(self._engine)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Batches as they come; nothing is kept."""
+        return iter(self.state_machine())
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        import pyarrow as pa
+
+        from millpond.plan.arrow import to_arrow_schema
+
+        return pa.Table.from_batches(list(self.batches()), to_arrow_schema(self._files.schema))
+
+    def to_arrow(self) -> pa.Table:
+        """All of them."""
+        return self._table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self._table.column(column)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._table, name)
