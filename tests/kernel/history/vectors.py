@@ -1,0 +1,62 @@
+"""Deletion vectors as bytes and as the log describes them, written by hand."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any, Final
+
+from pyroaring import BitMap64
+
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Iterable
+
+MAGIC: Final = 1681511377
+DIGITS: Final = (
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+)
+
+
+def inline(deleted: Iterable[int]) -> dict[str, Any]:
+    """A vector that stands in the log itself."""
+    positions = sorted(deleted)
+    blob = _blob(positions)
+    return {
+        "storageType": "i",
+        "pathOrInlineDv": z85(blob + bytes(-len(blob) % 4)),
+        "sizeInBytes": len(blob),
+        "cardinality": len(positions),
+    }
+
+
+def in_file(deleted: Iterable[int], name: uuid.UUID) -> tuple[dict[str, Any], bytes]:
+    """A vector in a file of its own beside the data, and that file's bytes."""
+    positions = sorted(deleted)
+    blob = _blob(positions)
+    about = {
+        "storageType": "u",
+        "pathOrInlineDv": z85(name.bytes),
+        "offset": 1,
+        "sizeInBytes": len(blob),
+        "cardinality": len(positions),
+    }
+    checksum = struct.pack(">I", zlib.crc32(blob))
+    return about, b"\x01" + struct.pack(">I", len(blob)) + blob + checksum
+
+
+def z85(data: bytes) -> str:
+    """Bytes, a multiple of four of them, as text: five characters for every four."""
+    found: list[str] = []
+    for (number,) in struct.iter_unpack(">I", data):
+        word = []
+        for _ in range(5):
+            number, digit = divmod(number, 85)
+            word.append(DIGITS[digit])
+        found += reversed(word)
+    return "".join(found)
+
+
+def _blob(positions: list[int]) -> bytes:
+    bitmap: bytes = BitMap64(positions).serialize()
+    return struct.pack("<I", MAGIC) + bitmap
