@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -101,6 +102,19 @@ def test_a_threads_block_is_its_own() -> None:
     leave.set()
     thread.join()
     assert found == [0]
+
+
+def test_a_thread_counts_in_the_block_whose_context_it_runs_in() -> None:
+    def work() -> None:
+        Counters.begin().add("files_opened")
+
+    with collect_stats() as seen:
+        inherits = threading.Thread(target=contextvars.copy_context().run, args=(work,))
+        own = threading.Thread(target=work)
+        for thread in (inherits, own):
+            thread.start()
+            thread.join()
+    assert seen.files_opened == 1
 
 
 def test_the_text_shows_the_numbers_alone() -> None:

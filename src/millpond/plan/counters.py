@@ -65,7 +65,12 @@ _COLLECTORS: ContextVar[tuple[Counters, ...]] = ContextVar("millpond_collectors"
 
 @contextmanager
 def collect_stats() -> Iterator[Counters]:
-    """Count what the executions begun inside this block do, and nothing else."""
+    """Count what the executions begun inside this block do, and nothing else.
+
+    The block is this thread's (or task's): a thread that is started inside counts too if it runs
+    in a copy of the context, `Thread(target=contextvars.copy_context().run, args=(work,))`.
+    `asyncio.to_thread` does that by itself.
+    """
     seen = Counters()
     token = _COLLECTORS.set((*_COLLECTORS.get(), seen))
     try:

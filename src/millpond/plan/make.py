@@ -59,6 +59,9 @@ def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
     if not rows and schema is None:
         raise SchemaError("no rows and no schema", hint="give schema=Struct.of(...)")
     names = _names(rows, schema)
+    if not (names if schema is None else schema.names):
+        # Arrow counts rows by their columns; a table that had one still knows how many it has.
+        return pa.table({"": pa.nulls(len(rows))}).select([])
     try:
         if schema is not None:
             _check_whole(rows, schema)
