@@ -24,12 +24,41 @@ def test_with_columns_replaces_in_place_and_adds_at_the_end() -> None:
 def test_dropping_and_renaming() -> None:
     assert P.drop("b").schema.names == ("a", "c")
     assert P.rename(a="z", c="a").schema.names == ("z", "b", "a")
+    assert P.rename({"a": "z"}, c="a") == P.rename(a="z", c="a")
     with pytest.raises(SchemaError, match="no column 'q'"):
         P.drop("q")
     with pytest.raises(SchemaError, match="no column 'q'"):
         P.rename(q="z")
     with pytest.raises(SchemaError, match="'b' stands twice"):
         P.rename(a="b")
+
+
+def test_several_predicates_hold_together() -> None:
+    assert P.filter(col("a") > 0, col("b") == "x") == P.filter((col("a") > 0) & (col("b") == "x"))
+    assert P.filter(col("a") > 0, None).to_pylist(engine="arrow") == []  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="at least one predicate"):
+        P.filter()
+
+
+def test_distinct_rows_come_once_by_their_values() -> None:
+    nan = float("nan")
+    rows = [(2, nan), (None, 1.0), (2, nan), (1, -0.0), (None, 1.0), (1, 0.0)]
+    plan = values([{"a": a, "b": b} for a, b in rows])
+    found = plan.distinct().to_pylist(engine="arrow")
+    assert str(found) == str([{"a": 1, "b": 0.0}, {"a": 2, "b": nan}, {"a": None, "b": 1.0}])
+    assert plan.distinct("a").to_pylist(engine="arrow") == [{"a": 1}, {"a": 2}, {"a": None}]
+    odd = plan.distinct((col("a") % 2).alias("odd"))
+    assert odd.to_pylist(engine="arrow") == [{"odd": 0}, {"odd": 1}, {"odd": None}]
+    with pytest.raises(TypeMismatchError, match="can't be grouped by li"):
+        values([{"li": [1]}]).distinct()
+
+
+def test_columns_are_given_one_by_one() -> None:
+    with pytest.raises(PlanError, match="not a list") as caught:
+        P.select(["a", "b"])  # type: ignore[arg-type]
+    assert "select('a', 'b')" in str(caught.value.hint)
+    with pytest.raises(PlanError, match="not a list"):
+        P.sort(["a"])  # type: ignore[arg-type]
 
 
 def test_keys_of_an_aggregation_are_given_alone_or_in_a_list() -> None:
@@ -57,6 +86,11 @@ class TestValues:
         plan = values([{"a": 1}, {"b": "x", "a": None}])
         assert plan.schema == t.Struct.of(a=t.LONG, b=t.STRING)
         assert _rows(plan) == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
+
+    def test_of_empty_dictionaries(self) -> None:
+        for plan in (values([{}, {}]), values([{}, {}], t.Struct())):
+            assert plan.schema == t.Struct()
+            assert plan.to_pylist(engine="arrow") == [{}, {}]
 
     def test_of_dictionaries_with_a_schema(self) -> None:
         schema = t.Struct.of(a=t.INTEGER, b=t.STRING)

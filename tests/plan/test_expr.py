@@ -94,6 +94,8 @@ def test_names_are_taken_whole_and_paths_are_read() -> None:
     ("use", "message", "hint"),
     [
         (lambda: bool(A > 1), "no truth value", "& | ~"),
+        (lambda: A // 2, "// would round down", ".div("),
+        (lambda: 7 // A, "// would round down", ".div("),
         (lambda: not A, "no truth value", "parentheses"),
         (lambda: 1 < A < 3, "no truth value", "& | ~"),
         (lambda: list(A), "can't be iterated", None),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
@@ -10,6 +12,9 @@ from millpond.plan.expr import col, path
 from millpond.plan.make import values
 from millpond.plan.rows import Join, Project
 from millpond.plan.tree import find
+
+if TYPE_CHECKING:
+    from millpond.plan.node import Plan
 
 LEFT = values([], t.Struct.of(k=t.LONG, a=t.STRING, n=t.INTEGER))
 RIGHT = values([], t.Struct.of(k=t.LONG, b=t.STRING, m=t.LONG))
@@ -97,3 +102,50 @@ def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(PlanError, match="unknown join 'outer'") as error:
         LEFT.join(RIGHT, on="k", how="outer")  # type: ignore[arg-type]
     assert "full" in str(error.value.hint)
+
+
+L = values([{"k": 1, "a": "x"}, {"k": 2, "a": "y"}])
+R = values([{"k": 3, "a": "p"}, {"k": 2, "a": "q"}, {"k": 2, "a": "r"}])
+
+
+def _rows(plan: Plan) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in plan.to_pylist(engine="arrow")]
+
+
+def test_a_suffix_for_what_both_sides_have() -> None:
+    plan = L.join(R, on="k", suffix="_r")
+    assert plan.schema.names == ("k", "a", "a_r")
+    assert _rows(plan) == [(2, "y", "q"), (2, "y", "r")]
+    pairs = L.join(R, on=[("k", "k"), ("a", col("a").upper())], how="full", suffix="_r")
+    assert pairs.schema.names == ("k", "a", "k_r", "a_r")
+    with pytest.raises(SchemaError, match="both sides of the join have a column 'a'") as caught:
+        L.join(R, on="k")
+    assert "suffix=" in str(caught.value.hint)
+    with pytest.raises(SchemaError, match="'a_r'"):
+        L.with_columns(a_r=col("k")).join(R, on="k", suffix="_r")
+
+
+def test_a_right_join_keeps_the_right_side_and_its_order() -> None:
+    plan = L.join(R, on="k", how="right", suffix="_r")
+    assert plan.schema.names == ("k", "a", "a_r")
+    assert _rows(plan) == [(3, None, "p"), (2, "y", "q"), (2, "y", "r")]
+    pairs = L.join(R, on=[("k", "k")], how="right", suffix="_r")
+    assert pairs.schema.names == ("k", "a", "k_r", "a_r")
+    assert _rows(pairs) == [(None, None, 3, "p"), (2, "y", 2, "q"), (2, "y", 2, "r")]
+
+
+def test_a_cross_join_has_all_pairs_in_order() -> None:
+    plan = L.select("a").join(R.select(b=col("a")), how="cross")
+    assert _rows(plan) == [(a, b) for a in "xy" for b in "pqr"]
+    assert _rows(L.join(R.head(0), how="cross", suffix="_r")) == []
+    with pytest.raises(PlanError, match="a cross join has no keys"):
+        L.join(R, on="k", how="cross")
+
+
+def test_kinds_and_keys_that_are_not_there() -> None:
+    with pytest.raises(PlanError, match="unknown join 'outer'") as caught:
+        L.join(R, on="k", how="outer")  # type: ignore[arg-type]
+    assert "right, cross" in str(caught.value.hint)
+    with pytest.raises(PlanError, match="at least one key") as caught:
+        L.join(R)
+    assert "how='cross'" in str(caught.value.hint)

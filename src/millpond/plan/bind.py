@@ -233,6 +233,7 @@ def bind_key(key: e.SortKey | e.Expr | BoundSortKey | str, schema: Struct) -> Bo
     """A sort key: bound, of a type that has an order."""
     if isinstance(key, BoundSortKey):
         return key
+    _check_one(key)
     if not isinstance(key, e.SortKey):
         key = e.SortKey(e.col(key) if isinstance(key, str) else e.lit(key))
     return BoundSortKey(bind(key.expr, schema), key.descending, key.nulls_first)
@@ -242,6 +243,7 @@ def bind_named(item: e.Named | e.Expr | BoundNamed | str, schema: Struct) -> Bou
     """An output column: bound and named. A bare path is named after its last step."""
     if isinstance(item, BoundNamed):
         return item
+    _check_one(item)
     if isinstance(item, str):
         item = e.col(item)
     if isinstance(item, e.Named):
@@ -251,6 +253,14 @@ def bind_named(item: e.Named | e.Expr | BoundNamed | str, schema: Struct) -> Bou
         if names:
             return BoundNamed(names[-1], bind(item, schema))
     raise PlanError(f"the column {item!r} needs a name", hint='add .alias("name")')
+
+
+def _check_one(given: object) -> None:
+    if isinstance(given, list | tuple):
+        raise PlanError(
+            f"a column is wanted, not a {type(given).__name__}",
+            hint="give columns one by one: select('a', 'b')",
+        )
 
 
 def verify(expr: BoundExpr, schema: Struct) -> None:

@@ -6,6 +6,7 @@ themselves take bound expressions only. The methods that run a plan are in `runn
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
 from millpond.base.errors import PlanError
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
     from millpond.plan.aggregates import Measure
     from millpond.plan.arguments import AnySchema
+    from millpond.plan.joins import JoinChoice
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter, StatefulDefinition
-    from millpond.plan.rows import JoinKind
 
 
 class Builders:
@@ -38,12 +39,16 @@ class Builders:
     def _plan(self) -> Plan:
         return cast("Plan", self)
 
-    def filter(self, predicate: e.Expr) -> Plan:
-        """Only the rows for which the predicate is true."""
+    def filter(self, *predicates: e.Expr) -> Plan:
+        """Only the rows for which the predicate is true; of several, all."""
         from millpond.plan.bind import bind_predicate
+        from millpond.plan.bound import conjoin
         from millpond.plan.rows import Filter
 
-        return Filter(self._plan, bind_predicate(predicate, self._plan.schema))
+        if not predicates:
+            raise PlanError("filter() takes at least one predicate", hint="filter(col('a') > 3)")
+        bound = tuple(bind_predicate(one, self._plan.schema) for one in predicates)
+        return Filter(self._plan, conjoin(bound))
 
     def filter_ordered(self, row_filter: RowFilter) -> Plan:
         """Only the rows that a stateful filter keeps, which sees them in order."""
@@ -81,12 +86,21 @@ class Builders:
             self._plan.schema.field(text_of(name, "drop()", "columns' names, one by one"))
         return self.select(*(n for n in self._plan.schema.names if n not in names))
 
-    def rename(self, **renames: str) -> Plan:
-        """All columns, some under a new name: `rename(old="new")`."""
-        for name in renames:
+    def rename(self, names: Mapping[str, str] | None = None, /, **renames: str) -> Plan:
+        """All columns, some under a new name: `rename(old="new")` or `rename({"old": "new"})`."""
+        if names is not None and not isinstance(names, Mapping):
+            raise wrong("rename()", "new names by old ones", names, hint='rename({"old": "new"})')
+        new = {**(names or {}), **renames}
+        for name in new:
             self._plan.schema.field(name)
-        columns = (e.col(n).alias(renames.get(n, n)) for n in self._plan.schema.names)
-        return self.select(*columns)
+        return self.select(*(e.col(n).alias(new.get(n, n)) for n in self._plan.schema.names))
+
+    def distinct(self, *columns: e.Expr | e.Named | str) -> Plan:
+        """Each different row once, or each combination of these columns.
+
+        Nulls are alike, NaNs are alike; rows come by their values ascending, nulls last.
+        """
+        return self.aggregate(columns or self._plan.schema.names)
 
     def parse_json(self, column: str, schema: AnySchema, *, output: str) -> Plan:
         """One more column: the JSON text of another, read into a struct."""
@@ -105,19 +119,22 @@ class Builders:
         self,
         other: Plan,
         *,
-        on: str | Sequence[str | tuple[e.Expr | str, e.Expr | str]],
-        how: JoinKind = "inner",
+        on: str | Sequence[str | tuple[e.Expr | str, e.Expr | str]] = (),
+        how: JoinChoice = "inner",
         nulls_equal: bool = False,
+        suffix: str | None = None,
     ) -> Plan:
-        """Rows of both plans whose keys are equal.
+        """Rows of both plans whose keys are equal; of a cross join, all pairs.
 
         A name in `on` is a column of both sides and appears once in the result; a pair is an
-        expression for each side, and the result has both sides' columns.
+        expression for each side, and the result has both sides' columns. With a suffix, columns of
+        the right side whose name the left side has, too, get it. Rows are in the left side's
+        order, of a right join in the right side's.
         """
         from millpond.plan.joins import build_join
 
         right = plan_of(other, "join()")
-        return build_join(self._plan, right, on=on, how=how, nulls_equal=nulls_equal)
+        return build_join(self._plan, right, on=on, how=how, nulls_equal=nulls_equal, suffix=suffix)
 
     def aggregate(
         self,

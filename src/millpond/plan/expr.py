@@ -91,6 +91,14 @@ class Expr(Tree):
     def __rtruediv__(self, other: object) -> Expr:
         return call("divide", other, self)
 
+    def __floordiv__(self, other: object) -> NoReturn:
+        raise TypeMismatchError(
+            "// would round down, which no engine does",
+            hint="use .div(...) for whole numbers, which truncates towards zero",
+        )
+
+    __rfloordiv__ = __floordiv__
+
     def __mod__(self, other: object) -> Expr:
         return call("remainder", self, other)
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from millpond.base.errors import SchemaError, TypeMismatchError
+from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
 from millpond.plan import expr as e
-from millpond.plan.arguments import items_of, wrong
+from millpond.plan.arguments import items_of, text_of, wrong
 from millpond.plan.bind import as_bound, bind, cast_to
 from millpond.plan.bound import BoundExpr, BoundNamed, BoundPath
 from millpond.plan.paths import Name
-from millpond.plan.rows import Join, JoinKind, Project
+from millpond.plan.rows import JOIN_KINDS, Join, JoinKind, Project
 from millpond.plan.tree import transform
 from millpond.plan.types import common_type
 
@@ -22,30 +22,47 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
 
 
+JoinChoice: TypeAlias = JoinKind | Literal["right", "cross"]
+"""How people join; a right join is a left one seen from the other side."""
+_CHOICES: Final = (*JOIN_KINDS, "right", "cross")
+
+
 def build_join(
     left: Plan,
     right: Plan,
     *,
     on: str | Sequence[str | tuple[e.Expr | str, e.Expr | str]],
-    how: JoinKind,
+    how: JoinChoice,
     nulls_equal: bool,
+    suffix: str | None,
 ) -> Plan:
     """A join by shared names (each once in the result) or by pairs of expressions."""
-    items = [_item(item) for item in items_of(on, "join(on=...)", _KEYS)]
+    if how not in _CHOICES:
+        raise PlanError(f"unknown join {how!r}", hint=f"one of {', '.join(_CHOICES)}")
+    items = _items(on, how)
     shared = [item for item in items if isinstance(item, str)]
     _check_shared(shared, left.schema, right.schema)
     pairs = [(item, item) if isinstance(item, str) else item for item in items]
     keys = tuple(_key(left, right, a, b) for a, b in pairs)
-    if not shared or how in ("semi", "anti"):
+    if how == "semi" or how == "anti":
         return Join(left, right, how, keys, nulls_equal)
     hidden = {name: _free_name(name, left, right) for name in shared}
-    renamed = right.select(*(e.col(n).alias(hidden.get(n, n)) for n in right.schema.names))
-    keys = tuple((a, _with_names(b, hidden)) for a, b in keys)
-    joined = Join(left, renamed, how, keys, nulls_equal)
+    renames = {**_suffixed(left, right, shared, suffix), **hidden}
+    if renames:
+        right = right.select(*(e.col(n).alias(renames.get(n, n)) for n in right.schema.names))
+        keys = tuple((a, _with_names(b, renames)) for a, b in keys)
+    if how == "right":
+        joined = Join(right, left, "left", tuple((b, a) for a, b in keys), nulls_equal)
+    else:
+        joined = Join(left, right, "inner" if how == "cross" else how, keys, nulls_equal)
+    if not hidden and how != "right":
+        return joined
     columns = []
-    for name in (*left.schema.names, *(n for n in right.schema.names if n not in hidden)):
+    for name in (*left.schema.names, *(n for n in right.schema.names if n not in hidden.values())):
         expr: e.Expr = e.col(name)
-        if how == "full" and name in hidden:
+        if name in hidden and how == "right":
+            expr = e.col(hidden[name])
+        elif name in hidden and how == "full":
             expr = expr.coalesce(e.col(hidden[name]))
         columns.append(BoundNamed(name, bind(expr, joined.schema)))
     return Project(joined, tuple(columns))
@@ -54,11 +71,28 @@ def build_join(
 _KEYS: Final = "a column's name, or a list of names and pairs"
 
 
-def _item(item: object) -> Any:
-    """A key: a name that both sides have, or a pair of one expression each."""
-    if isinstance(item, str) or (isinstance(item, tuple | list) and len(item) == 2):
-        return item
-    raise wrong("join(on=...)", _KEYS, item, hint="on='site', or on=[(left, right)]")
+def _items(on: object, how: str) -> list[Any]:
+    """The keys: names that both sides have, and pairs of one expression each."""
+    items = items_of(on, "join(on=...)", _KEYS)
+    if how == "cross":
+        if items:
+            raise PlanError("a cross join has no keys", hint="leave out on=, or how='cross'")
+        return [(e.lit(0), e.lit(0))]
+    if not items:
+        raise PlanError("a join needs at least one key", hint="on='site', or how='cross'")
+    for item in items:
+        if not isinstance(item, str) and not (isinstance(item, tuple | list) and len(item) == 2):
+            raise wrong("join(on=...)", _KEYS, item, hint="on='site', or on=[(left, right)]")
+    return list(items)
+
+
+def _suffixed(left: Plan, right: Plan, shared: list[str], suffix: str | None) -> dict[str, str]:
+    """New names for what both sides have besides the shared keys, if there is a suffix."""
+    if suffix is None:
+        return {}
+    text_of(suffix, "join(suffix=...)", "the end of a name", hint="suffix='_right'")
+    both = (n for n in right.schema.names if n in left.schema and n not in shared)
+    return {name: name + suffix for name in both}
 
 
 def _check_shared(names: list[str], left: Struct, right: Struct) -> None:

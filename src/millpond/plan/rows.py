@@ -187,7 +187,7 @@ class Join(Plan):
             if field.name in self.left.schema:
                 raise SchemaError(
                     f"both sides of the join have a column {field.name!r}",
-                    hint="rename or drop it on one side, or join by its name",
+                    hint="join by its name, rename or drop it on one side, or give suffix='_right'",
                 )
         self._set_schema(Struct((*left_fields, *right_fields)))
 

@@ -1,16 +1,17 @@
 """The methods of a plan that run it, and those that say what a run would do or did.
 
-Where rows leave a plan: as Arrow batches, as a table, as dictionaries, as a stream that other
-libraries read. `run.py` finds the engine and starts it.
+Where rows leave a plan: as Arrow batches, as a table, as dictionaries, on the screen, as a stream
+that other libraries read. `run.py` finds the engine and starts it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from millpond.base.errors import TypeMismatchError
+from millpond.base.errors import MillpondError, TypeMismatchError
 
 if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa
 
     from millpond.plan.executor import AnyEngine, Execution, Scope
@@ -53,6 +54,32 @@ class Runner:
         """Run the plan and gather all rows as dictionaries."""
         rows: list[Any] = self.to_arrow(engine=engine, scope=scope).to_pylist()
         return rows
+
+    def to_pandas(self, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> pd.DataFrame:
+        """Run the plan and gather all rows in a pandas DataFrame."""
+        table = self.to_arrow(engine=engine, scope=scope)
+        try:
+            return table.to_pandas()
+        except ModuleNotFoundError as error:
+            raise MillpondError(
+                "to_pandas() needs the package pandas", hint="pip install pandas, or use to_arrow()"
+            ) from error
+
+    def count(self, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> int:
+        """Run the plan and count its rows; columns that do not decide about rows are not read."""
+        from millpond.plan.aggregates import count
+
+        rows = self._plan.select().aggregate(rows=count()).to_arrow(engine=engine, scope=scope)
+        return int(rows["rows"][0].as_py())
+
+    def show(self, n: int = 10, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> None:
+        """Run the plan for its first rows and print them as a table."""
+        from millpond.plan.show import print_rows
+
+        self._plan.head(n)  # refuses what is not a number of rows
+        # One row more tells whether there are more.
+        table = self._plan.head(n + 1).to_arrow(engine=engine, scope=scope)
+        print_rows(table, self._plan.schema, n)
 
     def explain(
         self,

@@ -285,8 +285,13 @@ NODES: dict[str, Callable[[Plan], Plan]] = {
     "union": lambda p: p.select("id", "name").union(p.select("id", "name").filter(col("id") > 3)),
     "parse_json": _json_text,
     "parse_json_broken": _broken_json,
-    **{f"join_{how}": _joined(how) for how in ("inner", "left", "full", "semi", "anti")},
+    **{f"join_{how}": _joined(how) for how in ("inner", "left", "full", "semi", "anti", "right")},
     **{f"join_nulls_{how}": _joined(how, nulls_equal=True) for how in ("inner", "full", "anti")},
+    "join_cross": lambda p: (
+        p.select("id", "name").tail(4).join(p.select("id").head(3), how="cross", suffix="_r")
+    ),
+    "distinct": lambda p: p.select("flag", k=path("place.x")).distinct(),
+    "count": lambda p: p.filter(col("id") > 2).select().aggregate(rows=agg.count()),
     "join_real": lambda p: p.select("id", "real").join(
         p.select(o=col("id"), q=col("real")), on=[(col("real"), col("q"))]
     ),
