@@ -12,7 +12,6 @@ from millpond.base.errors import ConfigError
 from millpond.base.secret import Secret
 from millpond.base.settings import (
     ArrowSettings,
-    BudgetSettings,
     Settings,
     SparkSettings,
     StoreSettings,
@@ -54,8 +53,7 @@ def test_defaults() -> None:
     assert settings == Settings()
     assert settings.engine == "auto"
     assert settings.spark == SparkSettings(None, None, {}, "ERROR")
-    assert settings.arrow == ArrowSettings(65_536, None, "auto", None)
-    assert settings.budget == BudgetSettings(250_000, 2_500_000)
+    assert settings.arrow == ArrowSettings(65_536, None, "auto")
     assert settings.store == StoreSettings(None, None, False, None, None, None)
     assert {row.origin for row in settings.describe()} == {"default"}
 
@@ -63,11 +61,11 @@ def test_defaults() -> None:
 def test_every_field_is_a_setting_and_back() -> None:
     settings = Settings()
     names = {"engine"}
-    for section in ("spark", "arrow", "budget", "store"):
+    for section in ("spark", "arrow", "store"):
         names |= {f"{section}.{field.name}" for field in fields(getattr(settings, section))}
     assert names == set(module.PARSERS)
     assert {f.name for f in fields(settings)} == {
-        "engine", "spark", "arrow", "budget", "store", "origins",
+        "engine", "spark", "arrow", "store", "origins",
     }  # fmt: skip
 
 
@@ -82,7 +80,7 @@ def test_each_layer_wins_over_the_one_below(file: Path) -> None:
     assert origins["engine"] == f"file {file}"
     assert origins["spark.master"] == "environment variable MILLPOND_SPARK_MASTER"
     assert origins["spark.driver_memory"] == "the call"
-    assert origins["budget.max_group_keys"] == "default"
+    assert origins["arrow.max_buffer_rows"] == "default"
 
 
 def test_a_file_given_by_path_wins_over_the_variable(file: Path) -> None:
@@ -117,9 +115,9 @@ def test_empty_variables_and_none_mean_not_given() -> None:
 
 
 def test_copies() -> None:
-    first = Settings.load(env={}, arrow_threads=2)
-    second = first.with_overrides(arrow_threads="3", store_allow_http="yes")
-    assert (first.arrow.threads, second.arrow.threads) == (2, 3)
+    first = Settings.load(env={}, arrow_max_buffer_rows=2)
+    second = first.with_overrides(arrow_max_buffer_rows="3", store_allow_http="yes")
+    assert (first.arrow.max_buffer_rows, second.arrow.max_buffer_rows) == (2, 3)
     assert second.store.allow_http
     with pytest.raises(FrozenInstanceError):
         second.engine = "spark"  # type: ignore[misc]
@@ -152,7 +150,7 @@ def test_masters(master: str) -> None:
         ("engine", "duck"), ("engine", 3), ("spark_master", "local[2"), ("spark_master", "http://h"),
         ("spark_driver_memory", "much"), ("spark_log_level", "LOUD"), ("arrow_batch_rows", 0),
         ("arrow_batch_rows", -5), ("arrow_batch_rows", "many"), ("arrow_batch_rows", True),
-        ("arrow_batch_rows", 1.5), ("arrow_spill", "maybe"), ("budget_max_group_keys", "1e6"),
+        ("arrow_batch_rows", 1.5), ("arrow_spill", "maybe"), ("arrow_max_buffer_rows", "1e6"),
         ("store_endpoint", "s3.example.org"), ("store_allow_http", "perhaps"),
         ("store_allow_http", 2), ("store_region", ""), ("spark_conf", 3),
         ("spark_conf", {"ui.enabled": "false"}), ("spark_conf", {"spark.a": [1]}),

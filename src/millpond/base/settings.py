@@ -50,9 +50,6 @@ PARSERS: Mapping[str, Parser] = {
     "arrow.batch_rows": setting.positive,
     "arrow.max_buffer_rows": setting.optional(setting.positive),
     "arrow.spill": setting.one_of("auto", "never"),
-    "arrow.threads": setting.optional(setting.positive),
-    "budget.max_group_keys": setting.positive,
-    "budget.max_index_entries": setting.positive,
     "store.endpoint": setting.optional(
         setting.matching(
             r"https?://[^\s@]+",
@@ -66,7 +63,7 @@ PARSERS: Mapping[str, Parser] = {
     "store.secret_access_key": setting.optional(setting.secret),
     "store.session_token": setting.optional(setting.secret),
 }
-_SECTIONS = ("spark", "arrow", "budget", "store")
+_SECTIONS = ("spark", "arrow", "store")
 
 
 class SettingRow(NamedTuple):
@@ -100,22 +97,9 @@ class ArrowSettings:
     max_buffer_rows: int | None = None
     """How many rows a sort or a join may hold; None derives it from the machine's memory."""
     spill: Literal["auto", "never"] = "auto"
-    threads: int | None = None
-    """None uses every core."""
 
     def __post_init__(self) -> None:
         _check_section(self, "arrow")
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetSettings:
-    """What an operation may hold before it stops with `BudgetExceededError`."""
-
-    max_group_keys: int = 250_000
-    max_index_entries: int = 2_500_000
-
-    def __post_init__(self) -> None:
-        _check_section(self, "budget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +131,6 @@ class Settings:
     engine: EngineChoice = "auto"
     spark: SparkSettings = field(default_factory=SparkSettings)
     arrow: ArrowSettings = field(default_factory=ArrowSettings)
-    budget: BudgetSettings = field(default_factory=BudgetSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     origins: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
