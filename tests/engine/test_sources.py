@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import gzip
 from dataclasses import dataclass
 from decimal import Decimal as D
 from typing import TYPE_CHECKING, Any
@@ -247,6 +248,78 @@ def test_csv(engine: Executor, tmp_path: Path) -> None:
         {"a": 2, "b": None, "s": ""},
         {"a": None, "b": 2.0, "s": "plain text"},
     ]
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+def test_line_ends_inside_quotes_stay_as_they_are(
+    engine: Executor, tmp_path: Path, has_header: bool
+) -> None:
+    columns = Struct.of(a=STRING, b=STRING)
+    csv = CsvOptions(has_header=has_header)
+    for end in ("\n", "\r\n"):
+        texts = ["x\r\ny", "x\ny", "\r\n", 'q "\r\n" q\n']
+        quoted = [text.replace('"', '""') for text in texts]
+        lines = [f'"{text}","{text}"' for text in quoted] + ["", "1,", '2,""']
+        target = tmp_path / f"{len(end)}.csv"
+        head = [f"a,b{end}"] if has_header else []
+        target.write_bytes("".join(head + [line + end for line in lines]).encode())
+        found = rows(Scan("csv", (File(str(target)),), columns, csv=csv), engine)
+        plain = [{"a": "1", "b": None}, {"a": "2", "b": ""}]
+        assert found == [{"a": text, "b": text} for text in texts] + plain
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [("abc", INTEGER), ("1.5", LONG), ("2024-13-01", DATE), ("maybe", BOOLEAN), ("1e9", LONG)],
+)
+def test_a_csv_value_that_does_not_fit_names_file_and_column(
+    engine: Executor, tmp_path: Path, text: str, type_: DataType
+) -> None:
+    target = tmp_path / "b ad.csv"
+    target.write_text(f"a,b\n,\n{text},x\n")
+    with pytest.raises(SourceError) as caught:
+        rows(Scan("csv", (File(str(target)),), Struct.of(a=type_)), engine)
+    assert f"column a of {target} does not hold a {type_}: '{text}'" in caught.value.message
+    assert caught.value.path == str(target)
+    assert "schema" in str(caught.value.hint)
+
+
+def test_a_csv_header_that_repeats_a_name(engine: Executor, tmp_path: Path) -> None:
+    target = tmp_path / "twice.csv"
+    target.write_text("a,b,a,,\n1,2,3,,\n")
+    file = File(str(target))
+    assert rows(Scan("csv", (file,), Struct.of(b=LONG)), engine) == [{"b": 2}]
+    with pytest.raises(SourceError, match=r"twice\.csv names 2 columns 'a'") as caught:
+        rows(Scan("csv", (file,), Struct.of(a=LONG)), engine)
+    assert "rename" in str(caught.value.hint)
+
+
+def test_csv_that_is_not_utf8(engine: Executor, tmp_path: Path) -> None:
+    target = tmp_path / "latin.csv"
+    target.write_bytes("a,b\n1,é\n".encode("latin-1"))
+    file = File(str(target))
+    assert rows(Scan("csv", (file,), Struct.of(a=LONG)), engine) == [{"a": 1}]
+    with pytest.raises(SourceError, match=r"latin\.csv") as caught:
+        rows(Scan("csv", (file,), Struct.of(b=STRING)), engine)
+    assert "UTF-8" in str(caught.value.hint)
+    target.write_bytes("a,é\n1,2\n".encode("latin-1"))
+    with pytest.raises(SourceError, match="not UTF-8"):
+        rows(Scan("csv", (file,), Struct.of(a=LONG)), engine)
+
+
+@pytest.mark.parametrize("line", ["3", "3,4,5"])
+def test_csv_rows_of_other_lengths(engine: Executor, tmp_path: Path, line: str) -> None:
+    target = tmp_path / "ragged.csv"
+    target.write_text(f"a,b\n1,2\n{line}\n")
+    with pytest.raises(SourceError, match=r"ragged\.csv"):
+        rows(Scan("csv", (File(str(target)),), Struct.of(a=LONG, b=LONG)), engine)
+
+
+def test_packed_csv(engine: Executor, tmp_path: Path) -> None:
+    target = tmp_path / "a.csv.gz"
+    target.write_bytes(gzip.compress(b"a,b\n1,x\n"))
+    plan = Scan("csv", (File(str(target)),), Struct.of(b=STRING))
+    assert rows(plan, engine) == [{"b": "x"}]
 
 
 def test_dynamic_scan(engine: Executor, tmp_path: Path) -> None:

@@ -140,6 +140,15 @@ def test_json_that_is_not_one_object_a_line_is_refused(
     assert "one JSON object per line" in str(caught.value.hint)
 
 
+def test_csv_that_repeats_a_name_or_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(SourceError, match=r"x\.csv names 2 columns 'a'"):
+        scan(tmp_path / "x.csv")
+    (tmp_path / "y.csv").write_bytes("a,b\n1,é\n".encode("latin-1"))
+    with pytest.raises(SourceError, match=r"y\.csv can't be read: column b is not UTF-8"):
+        scan(tmp_path / "y.csv")
+
+
 def test_clear_errors(folder: Path) -> None:
     with pytest.raises(PlanError, match="list is empty"):
         scan([])

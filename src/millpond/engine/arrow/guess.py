@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
-from millpond.engine.arrow.source.files import unreadable
+from millpond.engine.arrow.source.csvfile import head_of, no_csv
+from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.jsonlines import check_lines
 from millpond.engine.arrow.source.stream import unpacked
 from millpond.plan.arrow import from_arrow_schema
@@ -32,13 +33,14 @@ def guess_schema(path: str, format_: Format, csv: CsvOptions | None, files: File
     file = files.open(path)
     try:
         sample = _sample(unpacked(path, file))
-        if format_ == "json":
-            check_lines(path, sample)
-        table = _read_json(sample) if format_ == "json" else _read_csv(sample, csv or CsvOptions())
     except (OSError, pa.ArrowException) as error:
         raise unreadable(path, error) from error
     finally:
         files.release(file)
+    if format_ == "json":
+        table = _read_json(path, sample)
+    else:
+        table = _read_csv(path, sample, csv or CsvOptions())
     fields = [pa.field(f.name, _settled(f.type), f.nullable) for f in table.schema]
     if not fields:
         raise SchemaError(f"{path} shows no columns", hint="give schema=Struct.of(...)")
@@ -56,27 +58,41 @@ def _sample(stream: Any) -> bytes:
     return data if whole else data[: data.rfind(b"\n") + 1]
 
 
-def _read_json(sample: bytes) -> pa.Table:
+def _read_json(path: str, sample: bytes) -> pa.Table:
     import pyarrow.json as pj
 
     if not sample.strip():
         return pa.table({})
+    check_lines(path, sample)
     options = pj.ReadOptions(use_threads=False, block_size=max(len(sample), 1) + 1)
-    return pj.read_json(io.BytesIO(sample), read_options=options)
+    try:
+        return pj.read_json(io.BytesIO(sample), read_options=options)
+    except pa.ArrowException as error:
+        raise unreadable(path, error, hint="give schema=Struct.of(...)") from error
 
 
-def _read_csv(sample: bytes, csv: CsvOptions) -> pa.Table:
+def _read_csv(path: str, sample: bytes, csv: CsvOptions) -> pa.Table:
     import pyarrow.csv as pc
 
     if not sample.strip():
         return pa.table({})
+    if csv.has_header:
+        head = head_of(path, pa.BufferReader(sample), csv)
+        head.check(head.names, path=path, engine=ENGINE)
     read = pc.ReadOptions(
         use_threads=False,
         block_size=len(sample) + 1,
         autogenerate_column_names=not csv.has_header,
     )
     parse = pc.ParseOptions(delimiter=csv.delimiter, quote_char=csv.quote, newlines_in_values=True)
-    return pc.read_csv(io.BytesIO(sample), read_options=read, parse_options=parse)
+    try:
+        table = pc.read_csv(io.BytesIO(sample), read_options=read, parse_options=parse)
+    except pa.ArrowException as error:
+        raise no_csv(path, error) from error
+    for field in table.schema:
+        if at.is_binary(field.type):
+            raise no_csv(path, ValueError(f"column {field.name} is not UTF-8"))
+    return table
 
 
 def _settled(type_: pa.DataType) -> pa.DataType:

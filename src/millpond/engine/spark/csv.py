@@ -1,13 +1,19 @@
-"""CSV files: columns are found by the names in each file's header, values by the rules of casts."""
+"""CSV files: columns are found by the names in each file's header, values by the rules of casts.
+
+The driver reads each file's first record. Text that does not fit its column, or that is not UTF-8,
+is an error that names the file and the column.
+"""
 
 from __future__ import annotations
 
-import csv
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import SourceError
+from millpond.engine.csvhead import CsvHead, read_head
 from millpond.engine.spark.expressions.casts import cast
+from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.readers import metadata_columns, reader
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.types import to_spark, to_spark_schema
@@ -22,7 +28,8 @@ if TYPE_CHECKING:
     from millpond.engine.spark.readers import Reading
     from millpond.plan.sources import CsvOptions
 
-_HEADER_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 20
+_COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 # What stands for an unquoted empty field; no field says so. By default a quoted one is null, too.
 _UNQUOTED_EMPTY = "\x00unquoted empty\x00"
 
@@ -31,25 +38,29 @@ def read_csv(
     reading: Reading, paths: list[str], context: Context, metadata: Mapping[str, str]
 ) -> DataFrame:
     """The rows of these files; neighbours with the same header are one scan."""
-    members: list[tuple[tuple[str, ...], list[str]]] = []
+    members: list[tuple[CsvHead, list[str]]] = []
     for path in paths:
-        names = _header(path, reading.csv) if reading.csv.has_header else reading.columns.names
-        if members and members[-1][0] == names:
+        head = _head(path, reading.csv)
+        if reading.csv.has_header:
+            head.check(reading.columns.names, path=path.removeprefix("file:"), engine="spark")
+        else:
+            head = replace(head, names=reading.columns.names)
+        if members and members[-1][0] == head:
             members[-1][1].append(path)
         else:
-            members.append((names, [path]))
-    return union_all([_read(reading, names, group, context, metadata) for names, group in members])
+            members.append((head, [path]))
+    return union_all([_read(reading, head, group, context, metadata) for head, group in members])
 
 
 def _read(
     reading: Reading,
-    names: tuple[str, ...],
+    head: CsvHead,
     paths: list[str],
     context: Context,
     metadata: Mapping[str, str],
 ) -> DataFrame:
     # A header may name two columns alike; by position they stay apart.
-    hidden = [context.hidden() for _ in names]
+    hidden = [context.hidden() for _ in head.names]
     schema = to_spark_schema(Struct(tuple(Field(name, STRING) for name in hidden)))
     quote = reading.csv.quote
     df = (
@@ -61,42 +72,67 @@ def _read(
         .option("quote", quote)
         .option("escape", quote)
         .option("multiLine", "true")
+        # Told what ends lines, Spark leaves it alone inside quotes.
+        .option("lineSep", head.line_end)
         .option("nullValue", _UNQUOTED_EMPTY)
         .option("emptyValue", "")
         .option("enforceSchema", "true")
         .csv(paths)
     )
-    places = dict(zip(names, hidden, strict=True))
-    values = [_value(field, places.get(field.name), context) for field in reading.columns]
-    return df.select(*values, *metadata_columns(df, metadata))
+    path = context.hidden()
+    facts = {path: "file_path", **metadata}
+    df = df.select(*context.columns(hidden), *metadata_columns(df, facts))
+    places = dict(zip(head.names, hidden, strict=True))
+    values = [_value(field, places.get(field.name), path, context) for field in reading.columns]
+    return df.select(*values, *context.columns(metadata))
 
 
-def _value(field: Field, place: str | None, context: Context) -> Column:
+def _value(field: Field, place: str | None, path: str, context: Context) -> Column:
+    f = context.functions
     if place is None or field.type == NULL:
         null: Column = context.functions.lit(None)
         return null.cast(to_spark(field.type)).alias(field.name)
-    column = context.column(place)
-    if field.type != STRING:
-        column = cast(column, STRING, field.type, on_error="error", api=context.api)
-    return column.alias(field.name)
+    text = context.column(place)
+    if field.type == STRING:
+        # Spark puts this character where bytes are no UTF-8; a file has no use for it itself.
+        is_bad = f.contains(text, f.lit("\ufffd"))
+        bad = f"column {field.name} of {PATH} holds what is not UTF-8: "
+        hint = "convert the file to UTF-8, or leave the column out"
+        value = f.when(is_bad, _refused(bad, text, path, hint, context)).otherwise(text)
+    else:
+        found = cast(text, STRING, field.type, on_error="null", api=context.api)
+        bad = f"column {field.name} of {PATH} does not hold a {field.type}: "
+        hint = "correct the schema of the scan, or leave the column out"
+        refused = _refused(bad, text, path, hint, context)
+        value = f.coalesce(found, f.when(text.isNotNull(), refused))
+    named: Column = value.alias(field.name)
+    return named
 
 
-def _header(path: str, options: CsvOptions) -> tuple[str, ...]:
+def _refused(message: str, text: Column, path: str, hint: str, context: Context) -> Column:
+    f = context.functions
+    shown = f.concat(f.lit(f"{message}'"), text, f.lit("'"))
+    return fault(context, context.column(path), shown, hint=hint)
+
+
+def _head(path: str, options: CsvOptions) -> CsvHead:
     """The first record of a file, read by the driver."""
+    import pyarrow as pa
+
     from millpond.base.store import open_store
 
     plain = path.removeprefix("file:")
     folder, _, name = plain.rpartition("/")
     try:
-        head = open_store(folder or "/").get_range(name, 0, _HEADER_BYTES).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        data = open_store(folder or "/").get_range(name, 0, _HEAD_BYTES)
+        for suffix, codec in _COMPRESSION.items():
+            if name.endswith(suffix):
+                return read_head(pa.CompressedInputStream(io.BytesIO(data), codec), options)
+        return read_head(io.BytesIO(data), options)
+    except (OSError, ValueError) as error:
         raise SourceError(
             f"the header of {plain} can't be read: {error}",
             engine="spark",
             path=plain,
             hint="check that it is there and that it is CSV in UTF-8",
         ) from error
-    lines = csv.reader(
-        io.StringIO(head, newline=""), delimiter=options.delimiter, quotechar=options.quote
-    )
-    return tuple(next(lines, ()))

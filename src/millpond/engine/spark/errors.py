@@ -80,6 +80,8 @@ _PATH = re.compile(
 _NOISE = re.compile(
     r"\s*SQLSTATE: \w{5}(?:\s*\(line \d+, pos \d+\)|;?\s*line \d+ pos \d+)?;?"
     r"|\s*If necessary,? set \S+ to \S+ to bypass this error\.?"
+    r"|\[MALFORMED_[A-Z_.]+\]\s*|\s*Parse Mode: FAILFAST\. To process malformed records as null "
+    r"result, try setting the option 'mode' as 'PERMISSIVE'\."
 )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millpond.base.errors import EvaluationError, SourceError
+from millpond.base.errors import SourceError
 from millpond.plan.expr import col
 from millpond.plan.make import list_files, values
 from millpond.plan.sources import CsvOptions, File, Scan
@@ -147,7 +147,7 @@ def test_csv(run_rows: Any, tmp_path: Path) -> None:
     bare = Scan("csv", (File(str(tmp_path / "c.csv")),), Struct.of(a=LONG, b=STRING), csv=options)
     assert run_rows(bare) == [(1, "a';b"), (2, None)]
     bad = Scan("csv", (files[0],), Struct.of(z=LONG))
-    with pytest.raises(EvaluationError, match=r"1\.5"):
+    with pytest.raises(SourceError, match=r"column z of .*a\.csv does not hold a long: '1\.5'"):
         run_rows(bad)
 
 

@@ -1,7 +1,7 @@
 """CSV: columns by the header's names, or by position; text becomes values as casts say.
 
-An unquoted empty field is null, a quoted one is empty text. Text that does not fit its column is
-an error that names the file and the column.
+An unquoted empty field is null, a quoted one is empty text. Text that does not fit its column, or
+that is not UTF-8, is an error that names the file.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millpond.base.errors import EvaluationError
+from millpond.base.errors import EvaluationError, SourceError
 from millpond.engine.arrow.eval import evaluate
-from millpond.engine.arrow.source.files import unfit, unreadable
+from millpond.engine.arrow.source.files import ENGINE, unfit, unreadable
 from millpond.engine.arrow.source.parquet import batch_of
-from millpond.engine.arrow.source.stream import open_stream
+from millpond.engine.arrow.source.stream import open_stream, unpacked
+from millpond.engine.csvhead import CsvHead, read_head
 from millpond.plan.bound import BoundCast, BoundPath
 from millpond.plan.paths import Name
 from millpond.plan.sources import CsvOptions
@@ -66,6 +67,8 @@ def _texts(
     path: str, options: CsvOptions, names: list[str], context: Context
 ) -> Iterator[pa.RecordBatch]:
     """The columns of these names as text; those that the file lacks are null."""
+    if options.has_header:
+        _check_header(path, options, names, context)
     file, stream = open_stream(path, context)
     try:
         context.counters.add("bytes_read", file.size())
@@ -76,11 +79,36 @@ def _texts(
             except StopIteration:
                 return
             except (OSError, pa.ArrowException) as error:
-                raise unreadable(path, error) from error
+                raise no_csv(path, error) from error
             if batch.num_rows:
                 yield batch
     finally:
         context.files.release(file)
+
+
+def _check_header(path: str, options: CsvOptions, names: list[str], context: Context) -> None:
+    file = context.files.open(path)
+    try:
+        head_of(path, unpacked(path, file), options).check(names, path=path, engine=ENGINE)
+    finally:
+        context.files.release(file)
+
+
+def head_of(path: str, stream: pa.NativeFile, options: CsvOptions) -> CsvHead:
+    """The first record of a file."""
+    try:
+        return read_head(stream, options)
+    except (OSError, ValueError) as error:
+        raise no_csv(path, error) from error
+
+
+def no_csv(path: str, error: Exception) -> SourceError:
+    """The error for a file that can't be read as CSV."""
+    return unreadable(
+        path,
+        error,
+        hint="check that it is CSV in UTF-8, every row with as many fields as the first",
+    )
 
 
 def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str]) -> Any:
@@ -107,6 +135,6 @@ def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             return None
-        raise unreadable(path, error) from error
+        raise no_csv(path, error) from error
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise no_csv(path, error) from error

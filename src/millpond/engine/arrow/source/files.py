@@ -90,12 +90,20 @@ class Files:
             self._open.popitem()[1].close()
 
 
-def unreadable(path: str, error: BaseException) -> SourceError:
+def unreadable(path: str, error: BaseException, *, hint: str | None = None) -> SourceError:
     """The error for a file that can't be opened or read."""
     if isinstance(error, FileNotFoundError):
-        return SourceError(f"there is no file {path}", engine=ENGINE, path=path)
+        missing = "check the path; a relative one starts in the working directory"
+        return SourceError(f"there is no file {path}", engine=ENGINE, path=path, hint=missing)
     reason = error.message if isinstance(error, MillpondError) else str(error)
-    return SourceError(f"{path} can't be read: {reason}", engine=ENGINE, path=path)
+    if isinstance(error, PermissionError):
+        hint = "check who may read it"
+    return SourceError(
+        f"{path} can't be read: {reason}",
+        engine=ENGINE,
+        path=path,
+        hint=hint or "check that it is a file, complete and of the right format",
+    )
 
 
 def unfit(path: str, column: str, message: str) -> SourceError:
