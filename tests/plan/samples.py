@@ -18,7 +18,7 @@ from millpond.plan.bind import bind
 from millpond.plan.bound import BoundExpr, BoundLiteral
 from millpond.plan.expr import col, element, lit, path
 from millpond.plan.make import list_files, sql, stored, values
-from millpond.plan.sources import ColumnStats, CsvOptions, File, Scan
+from millpond.plan.sources import STORED_ID, STORED_NAME, ColumnStats, CsvOptions, File, Scan
 from millpond.testing.engine.parts import FirstOfKey, RunningSum, register
 
 if TYPE_CHECKING:
@@ -60,11 +60,14 @@ def _scan() -> Plan:
     return Scan("csv", files, columns, ("p", "d"), CsvOptions(";", "'", False), stats)
 
 
+_INNER = t.Field("x", t.LONG).with_metadata({STORED_ID: 7, "note": "kept"})
+_STORED = t.Field("v", t.List(t.Struct((_INNER,)))).with_metadata({STORED_NAME: "col-é"})
+
 NODES: dict[str, Plan] = {
     "ListFiles": list_files("/log", start_from="/log/7"),
     "Scan": _scan(),
     "DynamicScan": values([], t.Struct.of(path=t.STRING, p=t.LONG, dv=t.List(t.LONG))).dynamic_scan(
-        t.Struct.of(v=t.STRING, p=t.LONG), constants=["p"], deleted="dv"
+        t.Struct((_STORED, t.Field("p", t.LONG))), constants=["p"], deleted="dv"
     ),
     "Values": values(pa.table({"a": [1, None, 3], "s": ["x", "é", None]})),
     "Stored": stored("/sensors/north", t.Struct.of(at=t.TIMESTAMP, level=t.DOUBLE)),

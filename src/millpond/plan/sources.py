@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from millpond.base.errors import PlanError, SchemaError
 from millpond.plan.arrow import conform, from_arrow_schema
 from millpond.plan.node import Plan, Unary
+from millpond.plan.stored_fields import STORED_ID as STORED_ID
+from millpond.plan.stored_fields import STORED_NAME as STORED_NAME
+from millpond.plan.stored_fields import check_stored, is_renamed, logical
 from millpond.plan.types import BINARY, LONG, STRING, TIMESTAMP, Field, List, Struct
 
 if TYPE_CHECKING:
@@ -32,6 +35,11 @@ def _check_format(format_: str, columns: Struct, constants: tuple[str, ...]) -> 
     if format_ not in FORMATS:
         raise PlanError(f"unknown format {format_!r}", hint=f"one of {', '.join(FORMATS)}")
     columns.select(constants)
+    check_stored(columns)
+    if format_ != "parquet" and is_renamed(columns):
+        raise PlanError(
+            f"a {format_} file holds no columns under other names", hint="only Parquet files do"
+        )
     for field in columns if format_ == "bytes" else ():
         if field.name in constants:
             if field.name in RANGE and field.type != LONG:
@@ -104,6 +112,10 @@ class Scan(Plan):
     narrower type is widened. Columns named in `constants` are not in the files: each file brings
     their values, in that order, as Python values that `literal` takes.
 
+    Fields of `columns`, at any depth, may say under which name (`STORED_NAME`) or Parquet field id
+    (`STORED_ID`) files hold them; the node's schema says no such thing. A file in which any field
+    has an id is asked for the id alone, one without ids for the name.
+
     A file of the format "bytes" is one row with one column, `content`: the whole file, or the part
     that the constants `offset` and `length` name, as far as the file has it.
     """
@@ -125,7 +137,7 @@ class Scan(Plan):
             raise SchemaError(
                 f"{wrong.path} brings {len(wrong.constants)} constants, not {len(self.constants)}"
             )
-        self._set_schema(self.columns)
+        self._set_schema(logical(self.columns))
 
     @property
     def file_columns(self) -> Struct:
@@ -152,7 +164,8 @@ class DynamicScan(Unary, Plan):
     """The rows of the files that the input's rows name, in the input's order.
 
     `path_column` names the file. `constants` are columns of the input whose value goes with every
-    row of the file. `deleted` is a column of sorted row positions (list<long>) to leave out.
+    row of the file. `deleted` is a column of sorted row positions (list<long>) to leave out; null
+    is none. `columns` are as in `Scan`.
     """
 
     input: Plan
@@ -168,7 +181,7 @@ class DynamicScan(Unary, Plan):
         if given.field(self.path_column).type != STRING:
             raise SchemaError(f"{self.path_column!r} has to hold paths as strings")
         for name in self.constants:
-            if given.field(name).type != self.columns.field(name).type:
+            if given.field(name).type != logical(self.columns).field(name).type:
                 raise SchemaError(f"the constant {name!r} changes its type on the way")
         if self.deleted is not None:
             rows = given.field(self.deleted).type
@@ -176,7 +189,7 @@ class DynamicScan(Unary, Plan):
                 raise SchemaError(f"{self.deleted!r} has to be list<long>, not {rows}")
             if self.format != "parquet":
                 raise PlanError("only Parquet files have row positions to leave out")
-        self._set_schema(self.columns)
+        self._set_schema(logical(self.columns))
 
     def label(self) -> str:
         """The format, where paths come from, and the columns."""

@@ -14,6 +14,7 @@ from millpond.plan import order, rows, sources, streams
 from millpond.plan import types as t
 from millpond.plan.aggregates import BoundMeasure
 from millpond.plan.paths import Each, Index, Name
+from millpond.plan.stored_fields import logical
 from millpond.plan.visitor import ExpressionVisitor, PlanVisitor, SchemaVisitor
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Plans(PlanVisitor):
 
     def _put(self, to: int, schema: int, plan: Any) -> None:
         """Put a plan into its list; the schema that was told is the one it has."""
-        assert self.expressions.schemas.struct(schema) == plan.schema
+        assert logical(self.expressions.schemas.struct(schema)) == plan.schema
         self.visits.append(plan.kind)
         self.lists[to].append(plan)
 

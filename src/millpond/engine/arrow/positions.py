@@ -91,7 +91,7 @@ class LastOfParquet(Operator):
         if not may_match(entry, spec):
             context.counters.add("files_pruned")
             return
-        source = ParquetSource(entry.path, entry.constants, context)
+        source = ParquetSource.of(entry, spec, context)
         try:
             groups = open_groups(source, spec, context)
             while groups and wanted > 0:
@@ -175,7 +175,7 @@ class PickOfParquet(Operator):
         yield from picked.finish(seen)
 
     def _from_file(self, entry: Entry, picked: Picked, seen: int) -> int:
-        source = ParquetSource(entry.path, entry.constants, self.context)
+        source = ParquetSource.of(entry, self.spec, self.context)
         try:
             if entry.rows not in (None, source.metadata.num_rows):
                 message = f"has {source.metadata.num_rows} rows, the plan says {entry.rows}"

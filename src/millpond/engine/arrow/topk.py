@@ -114,7 +114,7 @@ class TopOfParquet(Operator):
 
     def _search(self, number: int, entry: Entry, best: Gathered) -> Gathered:
         spec, context = self.spec, self.context
-        source = ParquetSource(entry.path, entry.constants, context)
+        source = ParquetSource.of(entry, spec, context)
         try:
             groups = {g: source.group(g) for g in open_groups(source, spec, context)}
             self._look_ahead(entry, groups, best)
@@ -281,7 +281,7 @@ class TopOfParquet(Operator):
                         source.close()
                         source = None
                     entry = self.entries[files[start]]
-                    source = ParquetSource(entry.path, entry.constants, self.context)
+                    source = ParquetSource.of(entry, self.spec, self.context)
                 assert source is not None
                 part = slice(int(start), int(end))
                 yield source.group(int(groups[start])), part, rows[part]

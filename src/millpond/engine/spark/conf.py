@@ -28,6 +28,9 @@ SEMANTICS: Mapping[str, str] = MappingProxyType(
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        # Columns of Parquet files are found by field id where a schema has ids (`stored.py`).
+        "spark.sql.parquet.fieldId.read.enabled": "true",
+        "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
     }
 )
 """Answers depend on these, so they are the same in every session."""

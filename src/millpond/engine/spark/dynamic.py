@@ -27,7 +27,7 @@ def compile_dynamic_scan(
     in_files = Struct(tuple(f for f in node.columns if f.name not in node.constants))
     reading = Reading(node.format, in_files, CsvOptions())
     constants = tuple(dict.fromkeys(node.constants))
-    return scan_files(FileScan(reading, node.columns, constants), files, context, ordered=ordered)
+    return scan_files(FileScan(reading, node.schema, constants), files, context, ordered=ordered)
 
 
 def _files(node: DynamicScan, context: Context, *, ordered: bool) -> list[SourceFile]:

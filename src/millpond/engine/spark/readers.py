@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from millpond.engine.spark.types import to_spark_schema
+from millpond.engine.spark.rows import union_all
+from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
+from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import NULL, Struct
 
 if TYPE_CHECKING:
@@ -62,11 +64,18 @@ def _read_parquet(
 ) -> DataFrame:
     # No file has a column of values that can only be null.
     stored = Struct(tuple(field for field in reading.columns if field.type != NULL))
-    df = reader(context).schema(to_spark_schema(stored)).parquet(*paths)
-    if len(stored) == len(reading.columns) and not metadata:
-        return df
-    null = context.functions.lit(None)
-    columns = [
-        null.alias(f.name) if f.type == NULL else context.column(f.name) for f in reading.columns
-    ]
-    return df.select(*columns, *metadata_columns(df, metadata))
+    is_plain = len(stored) == len(reading.columns) and not metadata and not is_renamed(stored)
+    members = []
+    for by_id, part in split_by_ids(paths, stored):
+        df = reader(context).schema(stored_schema(stored, by_id=by_id)).parquet(*part)
+        if not is_plain:
+            own = dict(zip(stored.names, renamed(stored, context, by_id=by_id), strict=True))
+            columns = [own.get(f.name, _null(f.name, context)) for f in reading.columns]
+            df = df.select(*columns, *metadata_columns(df, metadata))
+        members.append(df)
+    return union_all(members)
+
+
+def _null(name: str, context: Context) -> Column:
+    null: Column = context.functions.lit(None)
+    return null.alias(name)

@@ -24,5 +24,5 @@ def compile_scan(node: Scan, inputs: list[Frame], context: Context, *, ordered: 
         for file in node.files
     ]
     reading = Reading(node.format, node.file_columns, node.csv or CsvOptions())
-    scan = FileScan(reading, node.columns, node.constants)
+    scan = FileScan(reading, node.schema, node.constants)
     return scan_files(scan, files, context, ordered=ordered)

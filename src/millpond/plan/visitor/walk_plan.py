@@ -63,7 +63,9 @@ class PlanWalk:
     def visit(self, node: Plan, siblings: int, children: int) -> None:
         """One node."""
         visit = NODE_VISITS.get(type(node))
-        head = (siblings, self.schema(node.schema))
+        # Of a scan the engine is also told under which names files hold the columns.
+        is_scan = isinstance(node, sources.Scan | sources.DynamicScan)
+        head = (siblings, self.schema(node.columns if is_scan else node.schema))
         if visit is None:
             self.visitor.visit_unknown(*head, node.kind, node, children)
         elif self.is_leaf(node):

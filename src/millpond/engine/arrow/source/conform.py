@@ -71,21 +71,26 @@ def _narrowest(type_: t.DataType) -> t.DataType:
     return t.Decimal(19, 0) if type_ == t.LONG else type_
 
 
-def conform(array: pa.Array, wanted: t.DataType) -> pa.Array:
-    """The array as the wanted type, which `check_fits` has found possible."""
+def conform(array: pa.Array, wanted: t.DataType, stored: t.DataType | None = None) -> pa.Array:
+    """The array as the wanted type, which `check_fits` has found possible.
+
+    `stored` is the wanted type with the names that its members have in the array.
+    """
+    stored = wanted if stored is None else stored
     target = to_arrow(wanted)
-    if array.type == target:
+    # Members that are stored under each other's names look right and are not.
+    if array.type == target and stored is wanted:
         return array
     if isinstance(array.type, pa.BaseExtensionType):
-        return conform(array.storage, wanted)
+        return conform(array.storage, wanted, stored)
     if at.is_null(array.type):
         return pa.nulls(len(array), target)
-    if isinstance(wanted, t.Struct):
-        return _struct(array, wanted, target)
-    if isinstance(wanted, t.List):
-        return _list(array, wanted, target)
-    if isinstance(wanted, t.Map):
-        return _map(array, wanted, target)
+    if isinstance(wanted, t.Struct) and isinstance(stored, t.Struct):
+        return _struct(array, wanted, stored)
+    if isinstance(wanted, t.List) and isinstance(stored, t.List):
+        return _list(array, wanted, stored)
+    if isinstance(wanted, t.Map) and isinstance(stored, t.Map):
+        return _map(array, wanted, stored)
     if at.is_timestamp(array.type):
         return to_micros(array).view(target)
     if wanted == t.TIMESTAMP_NTZ:
@@ -105,35 +110,36 @@ def to_micros(array: pa.Array) -> pa.Array:
     return micros.view(pa.timestamp("us", tz=array.type.tz))
 
 
-def _struct(array: pa.Array, wanted: t.Struct, target: pa.DataType) -> pa.Array:
+def _struct(array: pa.Array, wanted: t.Struct, stored: t.Struct) -> pa.Array:
     array = _from_zero(array)
     children = []
-    for field in wanted:
-        index = array.type.get_field_index(field.name)
+    for field, place in zip(wanted, stored, strict=True):
+        index = array.type.get_field_index(place.name)
         if index < 0:
             children.append(pa.nulls(len(array), to_arrow(field.type)))
         else:
-            children.append(conform(array.field(index), field.type))
+            children.append(conform(array.field(index), field.type, place.type))
     validity = array.buffers()[0]
     return pa.Array.from_buffers(
-        target, len(array), [validity], array.null_count, children=children
+        to_arrow(wanted), len(array), [validity], array.null_count, children=children
     )
 
 
-def _list(array: pa.Array, wanted: t.List, target: pa.DataType) -> pa.Array:
+def _list(array: pa.Array, wanted: t.List, stored: t.List) -> pa.Array:
     if not at.is_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
     array = _from_zero(array)
-    values = conform(array.values, wanted.element)
-    buffers = [array.buffers()[0], array.buffers()[1]]
+    values = conform(array.values, wanted.element, stored.element)
+    target, buffers = to_arrow(wanted), [array.buffers()[0], array.buffers()[1]]
     return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[values])
 
 
-def _map(array: pa.Array, wanted: t.Map, target: pa.DataType) -> pa.Array:
-    array = _from_zero(array)
+def _map(array: pa.Array, wanted: t.Map, stored: t.Map) -> pa.Array:
+    array, target = _from_zero(array), to_arrow(wanted)
     entry = target.field(0).type if target.num_fields == 1 else None
     entry = entry or pa.struct([target.key_field, target.item_field])
-    children = [conform(array.keys, wanted.key), conform(array.items, wanted.value)]
+    keys = conform(array.keys, wanted.key, stored.key)
+    children = [keys, conform(array.items, wanted.value, stored.value)]
     entries = pa.Array.from_buffers(entry, len(array.keys), [None], 0, children=children)
     buffers = [array.buffers()[0], array.buffers()[1]]
     return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[entries])

@@ -17,6 +17,8 @@ import pyarrow.types as at
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.source.conform import Misfit, check_fits, is_list
 from millpond.engine.arrow.source.files import ENGINE, unfit
+from millpond.engine.arrow.source.names import Names, stored_steps
+from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import DataType, List, Struct
 
 if TYPE_CHECKING:
@@ -34,9 +36,14 @@ class Column:
 class Layout:
     """The columns of one file and where their leaves are."""
 
-    def __init__(self, path: str, schema: pa.Schema, leaf_count: int) -> None:
+    def __init__(
+        self, path: str, schema: pa.Schema, leaf_count: int, wanted: Struct | None = None
+    ) -> None:
         self.path = path
+        self.wanted = wanted
+        """All columns that the plan wants, in whose names it asks for `steps`."""
         self.columns: dict[str, Column] = {}
+        self._names = Names(schema)
         self.leaf_count = leaf_count
         number = 0
         for field in schema:
@@ -50,14 +57,24 @@ class Layout:
                 path=path,
             )
 
+    def in_file(self, wanted: Struct) -> Struct:
+        """These columns under the names that they and their members have in this file."""
+        return self._names.in_file(wanted)
+
+    def steps(self, steps: tuple[str, ...]) -> tuple[str, ...]:
+        """A path of member names as the plan has them, under their names in this file."""
+        if self.wanted is None or not is_renamed(self.wanted):
+            return steps
+        return stored_steps(steps, self.wanted, self.in_file(self.wanted))
+
     def select(self, wanted: Struct) -> tuple[int, ...]:
         """The leaves that hold these columns, in order; a misfit is an error that names it."""
         found: list[int] = []
-        for field in wanted:
-            column = self.columns.get(field.name)
+        for field, stored in zip(wanted, self.in_file(wanted), strict=True):
+            column = self.columns.get(stored.name)
             if column is not None:
                 try:
-                    found += _select(column.type, column.first_leaf, field.type, field.name)
+                    found += _select(column.type, column.first_leaf, stored.type, field.name)
                 except Misfit as misfit:
                     raise unfit(self.path, misfit.column, misfit.reason) from None
         return tuple(found)

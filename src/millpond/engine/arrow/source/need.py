@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from millpond.plan.optimizer.needs import Need, narrowed, need_expression
 from millpond.plan.optimizer.retype import retype
+from millpond.plan.stored_fields import logical
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
 
 def narrow(exprs: Iterable[BoundExpr], schema: Struct) -> tuple[tuple[BoundExpr, ...], Struct]:
-    """The expressions over the columns, pruned to the members that they look at, and those."""
+    """The expressions over the columns, pruned to the members that they look at, and those.
+
+    Only the columns say under which names files hold them; the types of expressions do not.
+    """
     given = tuple(exprs)
     need = Need()
     for expr in given:
         need_expression(need, expr, schema)
     columns = narrowed(schema, need) if need.members else Struct()
-    return tuple(retype(expr, columns) for expr in given), columns
+    return tuple(retype(expr, logical(columns)) for expr in given), columns

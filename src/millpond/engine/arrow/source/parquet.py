@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.scan import Entry
+    from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundPath
     from millpond.plan.types import DataType, Field
 
@@ -55,7 +57,13 @@ class Constant:
 class ParquetSource:
     """One open file. Reading counts what is decoded."""
 
-    def __init__(self, path: str, constants: Mapping[str, Constant], context: Context) -> None:
+    def __init__(
+        self,
+        path: str,
+        constants: Mapping[str, Constant],
+        context: Context,
+        columns: Struct | None = None,
+    ) -> None:
         self.path = path
         self.constants = constants
         self.context = context
@@ -67,14 +75,21 @@ class ParquetSource:
                 self.file, pre_buffer=remote, coerce_int96_timestamp_unit="us"
             )
             self.metadata = self.parquet.metadata
-            self.layout = Layout(path, self.parquet.schema_arrow, self.metadata.num_columns)
+            schema = self.parquet.schema_arrow
+            self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except _READ_ERRORS as error:
             context.files.release(self.file)
             raise unreadable(path, error) from error
         context.counters.add("files_opened")
         self._selected: dict[int, tuple[int, ...]] = {}
+        self._in_file: dict[int, Struct] = {}
         self._repeating: dict[int, float] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
+
+    @classmethod
+    def of(cls, entry: Entry, spec: ScanSpec, context: Context) -> ParquetSource:
+        """A file of a scan."""
+        return cls(entry.path, entry.constants, context, spec.columns)
 
     def close(self) -> None:
         """Close the file."""
@@ -115,6 +130,7 @@ class ParquetSource:
         constant = self.constants.get(steps[0])
         if constant is not None:
             return constant_bounds(constant.value, type_) if len(steps) == 1 else None
+        steps = self.layout.steps(steps)
         if not self.layout.has(steps):
             return ALL_NULL
         leaf = self.layout.leaf(steps)
@@ -128,10 +144,15 @@ class ParquetSource:
         """The leaves that hold these columns."""
         found = self._selected.get(id(wanted))
         if found is None:
-            own = (field for field in wanted if field.name not in self.constants)
-            found = self._selected[id(wanted)] = self.layout.select(Struct(tuple(own)))
+            own = Struct(tuple(field for field in wanted if field.name not in self.constants))
+            found = self._selected[id(wanted)] = self.layout.select(own)
+            self._in_file[id(wanted)] = self.layout.in_file(wanted)
             self._wanted.append(wanted)
         return found
+
+    def in_file(self, wanted: Struct) -> Struct:
+        """These columns, which were selected before, under their names in this file."""
+        return self._in_file[id(wanted)]
 
     def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
@@ -204,23 +225,23 @@ class RowGroup:
         count = self.rows if rows is None else len(rows)
         chosen = None if rows is None else pa.array(rows)
         arrays = []
-        for field in wanted:
+        for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
             if field.name in constants:
                 arrays.append(constants[field.name].repeat(count))
-            elif field.name not in self._raw:
+            elif stored.name not in self._raw:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
-                array = self._raw[field.name]
+                array = self._raw[stored.name]
                 array = array if chosen is None else array.take(chosen)
                 stays = field.name in texts and at.is_dictionary(array.type)
-                arrays.append(array if stays else self._conform(array, field))
+                arrays.append(array if stays else self._conform(array, field, stored))
         if texts and arrays:
             return pa.RecordBatch.from_arrays(arrays, list(wanted.names))
         return batch_of(arrays, wanted, count)
 
-    def _conform(self, array: pa.Array, field: Field) -> pa.Array:
+    def _conform(self, array: pa.Array, field: Field, stored: Field) -> pa.Array:
         try:
-            return conform(array, field.type)
+            return conform(array, field.type, stored.type)
         except pa.ArrowInvalid as error:
             reason = f"holds what does not fit {field.type}: {error}"
             raise unfit(self.source.path, field.name, reason) from error
@@ -232,6 +253,7 @@ class RowGroup:
         if steps[0] in self.source.constants:
             return None
         self._decode(self.source.select(wanted), rows)
+        steps = self.source.layout.steps(steps)
         array = self._raw.get(steps[0])
         for step in steps[1:]:
             if array is None or array.type.get_field_index(step) < 0:

@@ -162,7 +162,7 @@ def may_match(entry: Entry, spec: ScanSpec) -> bool:
 
 
 def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    source = ParquetSource(entry.path, entry.constants, context)
+    source = ParquetSource.of(entry, spec, context)
     groups: list[int] = []
     try:
         groups = open_groups(source, spec, context)
