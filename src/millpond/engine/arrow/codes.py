@@ -39,12 +39,17 @@ def to_code(array: pa.Array) -> pa.Array:
         return array
     wide = array.type == pa.float64()
     whole, bits = (np.int64, 63) if wide else (np.int32, 31)
-    values = _filled(array) + 0.0  # -0.0 becomes 0.0
+    given = _filled(array)
+    values = _room(len(given), np.float64 if wide else np.float32)
+    np.add(given, 0.0, out=values)  # -0.0 becomes 0.0
     nan = np.isnan(values)
     if nan.any():
         values[nan] = np.nan
-    raw: NDArray[Any] = values.astype(np.float64 if wide else np.float32, copy=False).view(whole)
-    codes = raw ^ ((raw >> bits) & np.iinfo(whole).max)
+    codes: NDArray[Any] = values.view(whole)
+    flips = _room(len(given), whole)
+    np.right_shift(codes, bits, out=flips)
+    flips &= np.iinfo(whole).max
+    codes ^= flips
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(codes, mask=mask)
 
@@ -129,6 +134,11 @@ def _filled(array: pa.Array) -> NDArray[Any]:
     filled = array.fill_null(0) if array.null_count else array
     values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
     return values
+
+
+def _room(count: int, type_: type[Any]) -> NDArray[Any]:
+    """Memory of Arrow's, which uses it again; what numpy frees is paged in anew each time."""
+    return np.frombuffer(pa.allocate_buffer(count * np.dtype(type_).itemsize), type_)
 
 
 def _ranked(code: pa.Array | pa.ChunkedArray) -> pa.Array:
