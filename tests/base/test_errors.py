@@ -30,6 +30,7 @@ EXAMPLES: list[MillpondError] = [
     errors.UnsupportedNodeError("Sort", "e"),
     errors.UnsupportedExpressionError("f", "e", hint="h"),
     errors.EngineUnavailableError("m", engine="e", hint="h"),
+    errors.RunCancelledError("e"),
     errors.EvaluationError("m", engine="e", hint="h"),
     errors.SourceError("m", engine="e", path="p", hint="h"),
     errors.BudgetExceededError("b", required=2, limit=1, suggestion="s"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.base.clock import ManualClock
-from millpond.base.errors import PlanError
+from millpond.base.errors import PlanError, RunCancelledError
 from millpond.plan import aggregates as agg
 from millpond.plan.counters import Counters, collect_stats
 from millpond.plan.executor import Capabilities, Observation
@@ -185,6 +186,7 @@ class Run:
         self.counters = Counters.begin()
         self.schema = pa.schema([("a", pa.int64())])
         self.closed = False
+        self.cancelled = threading.Event()
         self._rows = 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
@@ -199,6 +201,9 @@ class Run:
         self._rows += size
         self.counters.add("batches_decoded")
         return pa.record_batch({"a": pa.array(range(size), pa.int64())})
+
+    def cancel(self) -> None:
+        self.cancelled.set()
 
     def close(self) -> None:
         self.closed = True
@@ -268,6 +273,39 @@ def test_the_time_is_looked_at_between_batches() -> None:
     assert report.batches == 3
     assert report.partial == "stopped after 100 ms (time_budget_ms)"
     assert report.seconds == pytest.approx(0.12)
+
+
+class Stuck(Run):
+    """Its first batch never comes, unless it is cancelled."""
+
+    def __next__(self) -> pa.RecordBatch:
+        self.cancelled.wait()
+        raise RunCancelledError("recorder")
+
+
+def test_a_batch_that_does_not_come_is_not_waited_for() -> None:
+    runs: list[Stuck] = []
+
+    class Engine(Recorder):
+        def execute(self, plan: Plan, scope: Scope | None = None) -> Any:
+            runs.append(Stuck(plan, [1], None))
+            return runs[-1]
+
+    report = explain_analyze(values([{"a": 1}]), engine=Engine([]), time_budget_ms=20)
+    assert report.partial == "stopped after 20 ms (time_budget_ms)"
+    assert (report.rows, report.batches) == (0, 0)
+    assert runs[0].closed
+
+
+def test_a_run_that_someone_else_cancelled_is_no_report() -> None:
+    class Engine(Recorder):
+        def execute(self, plan: Plan, scope: Scope | None = None) -> Any:
+            run = Stuck(plan, [1], None)
+            run.cancel()
+            return run
+
+    with pytest.raises(RunCancelledError, match="recorder"):
+        explain_analyze(values([{"a": 1}]), engine=Engine([]), time_budget_ms=1e300)
 
 
 def test_bounds_are_not_negative() -> None:

@@ -73,6 +73,9 @@ class Execution(Protocol):
 
     def __next__(self) -> pa.RecordBatch: ...
 
+    def cancel(self) -> None:
+        """Stop, from any thread: who waits for a batch soon gets a `RunCancelledError`."""
+
     def close(self) -> None:
         """Stop and release everything; closing twice is harmless."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from millpond.base.errors import PlanError, UnsupportedNodeError
+from millpond.base.errors import PlanError, RunCancelledError, UnsupportedNodeError
 from millpond.plan import aggregates as agg
 from millpond.plan.counters import collect_stats
 from millpond.plan.executor import Execution, Executor
@@ -41,6 +41,19 @@ def test_it_is_an_executor(engine: ArrowEngine) -> None:
 def test_the_schema_is_there_before_the_first_batch(engine: ArrowEngine) -> None:
     execution = engine.execute(values(ROWS).select("a"))
     assert execution.schema == pa.schema([("a", pa.int64())])
+
+
+def test_a_cancelled_run_gives_no_more(engine: ArrowEngine) -> None:
+    before = engine.execute(values(ROWS).sort("a"))
+    before.cancel()
+    with pytest.raises(RunCancelledError, match="arrow"):
+        next(before)
+    between = engine.execute(values(ROWS).union(values(ROWS)))
+    assert next(between).num_rows == 100
+    between.cancel()
+    with pytest.raises(RunCancelledError):
+        next(between)
+    assert list(between) == []
 
 
 def test_a_node_that_it_does_not_run_is_named(engine: ArrowEngine) -> None:

@@ -16,6 +16,7 @@ from tests.engine.tiny.expressions import TinyExpressions
 from tests.engine.tiny.functions import OTHERS, STRICT
 from tests.engine.tiny.types import TinySchemas, arrow_schema, rows_of, table_of
 
+from millpond.base.errors import RunCancelledError
 from millpond.plan.counters import Counters
 from millpond.plan.executor import Capabilities, Observation, check_supported, resolve_stored
 from millpond.plan.visitor import PlanVisitor, visit_plan
@@ -222,7 +223,7 @@ class TinyExecution:
         self._built = built
         self._root = root
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._closed = False
+        self._closed = self._cancelled = False
         self.counters = Counters.begin()
 
     @property
@@ -235,6 +236,8 @@ class TinyExecution:
     def __next__(self) -> pa.RecordBatch:
         if self._closed:
             raise StopIteration
+        if self._cancelled:
+            raise RunCancelledError("tiny")
         if self._batches is None:
             for step in self._built.steps:
                 step.result = step.run()
@@ -245,6 +248,9 @@ class TinyExecution:
         batch = next(self._batches)
         self.counters.add("rows_emitted", batch.num_rows)
         return batch
+
+    def cancel(self) -> None:
+        self._cancelled = True
 
     def close(self) -> None:
         self._closed = True

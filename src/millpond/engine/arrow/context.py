@@ -41,6 +41,8 @@ class Context:
     files: Files
     max_group_keys: int | None = None
     seen: dict[int, Seen] = field(default_factory=dict)
+    is_cancelled: bool = False
+    """Set from any thread; looked at before each step of an operator."""
     _directory: Path | None = None
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from millpond.base.errors import RunCancelledError
 from millpond.engine.arrow.context import Context, Seen
 from millpond.engine.arrow.operator import Operator
 from millpond.plan.arrow import to_arrow_schema
@@ -50,6 +51,8 @@ def _advance(
     operator: Operator, value: pa.RecordBatch | None, context: Context
 ) -> Operator | pa.RecordBatch | None:
     """What the operator asks for or gives next; None when it has come to its end."""
+    if context.is_cancelled:
+        raise RunCancelledError("arrow")
     started = perf_counter()
     if operator.steps is None:
         operator.steps = operator.run()
@@ -106,6 +109,10 @@ class ArrowExecution:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def cancel(self) -> None:
+        """Stop before the next step, from any thread, with a `RunCancelledError` for the reader."""
+        self._context.is_cancelled = True
 
     def close(self) -> None:
         """Stop and release everything; closing twice is harmless."""

@@ -14,10 +14,11 @@ from millpond.engine.spark import tail
 from millpond.engine.spark.compile import NODES, compile_plan
 from millpond.engine.spark.context import Context
 from millpond.engine.spark.errors import translate
-from millpond.engine.spark.execution import SparkExecution, observed, stream
+from millpond.engine.spark.execution import SparkExecution, stream, watched
 from millpond.engine.spark.expressions.calls import FUNCTIONS
 from millpond.engine.spark.fuse import fuse
-from millpond.engine.spark.observe import Observer, physical_plan
+from millpond.engine.spark.interrupts import held_interrupt
+from millpond.engine.spark.observe import physical_plan
 from millpond.engine.spark.sql import sql_schema
 from millpond.engine.spark.stream import arrow_schema
 from millpond.plan.arrow import to_arrow_schema
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from millpond.base.settings import Settings
+    from millpond.engine.spark.jobs import Jobs
     from millpond.engine.spark.progress import Progress
     from millpond.plan.executor import Scope
     from millpond.plan.node import Plan
@@ -120,35 +122,28 @@ class SparkEngine:
         """The columns that a query gives over inputs of these schemas."""
         check_sql(text)  # a command would run while Spark analyses it
         try:
-            return sql_schema(text, inputs, self.session)
+            with held_interrupt():
+                return sql_schema(text, inputs, self.session)
         except Exception as error:
             raise translate(error) from error
 
     def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution:
         schema = to_arrow_schema(plan.schema)
         plan = self._prepared(plan, scope)
-        observer = Observer(self.session)
         context = Context.of(plan, self.session, self._part)
-        with observer.watching(self.session):
-            parts = tail.split(plan) if ordered else None
-            if parts is None:
-                df, ending = self._frame(plan, context, ordered=ordered), None
-            else:
-                df, ending = self._with_tail(*parts, context)
-        return SparkExecution(
-            schema,
-            lambda: self._batches(df, schema, ending, observer),
-            observer=observer,
-            resources=context.resources,
-            files=context.files,
-        )
 
-    def _batches(
-        self, df: DataFrame, schema: pa.Schema, ending: tail.Tail | None, observer: Observer
-    ) -> Iterator[pa.RecordBatch]:
-        rows = stream(df, schema if ending is None else arrow_schema(df))
-        made = observed(self.session, rows, observer, self._progress)
-        return made if ending is None else tail.run(made, ending)
+        def batches(jobs: Jobs) -> Iterator[pa.RecordBatch]:
+            with jobs.started_here():
+                parts = tail.split(plan) if ordered else None
+                if parts is None:
+                    df, ending = self._frame(plan, context, ordered=ordered), None
+                else:
+                    df, ending = self._with_tail(*parts, context)
+            rows = stream(df, schema if ending is None else arrow_schema(df))
+            made = watched(self.session, rows, jobs, self._progress)
+            return made if ending is None else tail.run(made, ending)
+
+        return SparkExecution(schema, batches, context)
 
     def _prepared(self, plan: Plan, scope: Scope | None) -> Plan:
         plan = resolve_stored(plan, scope)
@@ -182,10 +177,13 @@ class SparkEngine:
 def _released_on_error(context: Context) -> Iterator[None]:
     """What a compilation has opened is let go when it fails, with an error of ours."""
     try:
-        yield
-    except Exception as error:
+        with held_interrupt():
+            yield
+    except BaseException as error:
         context.resources.close()
-        raise translate(error) from error
+        if isinstance(error, Exception):
+            raise translate(error) from error
+        raise
 
 
 def _parts(plan: Plan) -> list[tuple[Plan, str]]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING
 
+from millpond.base.errors import RunCancelledError
 from millpond.engine.spark.batches import conform
 from millpond.engine.spark.errors import translate
+from millpond.engine.spark.interrupts import held_interrupt
+from millpond.engine.spark.jobs import Jobs
+from millpond.engine.spark.observe import Observer
 from millpond.plan.counters import Counters
 
 if TYPE_CHECKING:
@@ -15,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from millpond.engine.spark.observe import Observer
+    from millpond.engine.spark.context import Context
     from millpond.engine.spark.progress import Progress
     from millpond.plan.executor import Observation
 
@@ -26,21 +31,16 @@ class SparkExecution:
     """Batches of one plan. Nothing runs before the first one is asked for."""
 
     def __init__(
-        self,
-        schema: pa.Schema,
-        batches: Callable[[], Batches],
-        *,
-        observer: Observer,
-        resources: contextlib.ExitStack,
-        files: int,
+        self, schema: pa.Schema, batches: Callable[[Jobs], Batches], context: Context
     ) -> None:
         self.schema = schema
         self.counters = Counters.begin()
-        self._source: Batches | None = None
+        self._jobs = Jobs(context.session)
+        self._observer = Observer(context.session, self._jobs.tag)
         self._open = batches
-        self._observer = observer
-        self._resources = resources
-        self._files = files
+        self._context = context
+        self._source: Batches | None = None
+        self._reader: int | None = None
         self._is_closed = False
 
     def __iter__(self) -> SparkExecution:
@@ -49,27 +49,49 @@ class SparkExecution:
     def __next__(self) -> pa.RecordBatch:
         if self._is_closed:
             raise StopIteration
+        self._reader = threading.get_ident()
         try:
-            if self._source is None:
-                self.counters.add("files_opened", self._files)
-                self._source = self._open()
-            batch = next(self._source)
-        except StopIteration:
-            self.close()
-            raise
+            batch = self._next()
         except Exception as error:
-            self.close()
+            self._close()
+            if isinstance(error, StopIteration):
+                raise
+            if self._jobs.is_cancelled:
+                raise RunCancelledError("spark") from None
             raise translate(error) from error
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            self._reader = None
         self.counters.add("rows_emitted", batch.num_rows)
         return batch
 
+    def _next(self) -> pa.RecordBatch:
+        if self._jobs.is_cancelled:
+            raise RunCancelledError("spark")
+        if self._source is None:
+            self._source = self._open(self._jobs)
+            self.counters.add("files_opened", self._context.files)
+        return next(self._source)
+
+    def cancel(self) -> None:
+        """Stop what runs, from any thread; who waits for a batch gets a `RunCancelledError`."""
+        self._jobs.cancel()
+
     def close(self) -> None:
         """Cancel what still runs and release everything; closing twice is harmless."""
+        if self._reader not in (None, threading.get_ident()):
+            self.cancel()  # another thread waits for a batch: it closes when it has its error
+        else:
+            self._close()
+
+    def _close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = True
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._resources.close)
+        with held_interrupt(), contextlib.ExitStack() as stack:
+            stack.callback(self._context.resources.close)
             stack.callback(self._observer.finish, self.counters)
             close = getattr(self._source, "close", None)
             if close is not None:
@@ -95,13 +117,13 @@ def stream(df: DataFrame, schema: pa.Schema) -> Batches:
                 yield conform(batch, schema)
 
 
-def observed(
+def watched(
     session: SparkSession,
     batches: Batches,
-    observer: Observer,
+    jobs: Jobs,
     progress: Callable[[Progress], object] | None,
 ) -> Batches:
-    """The batches; jobs that they start while they are waited for count as this run's."""
+    """The batches; jobs that they start while they are waited for are this run's."""
     from millpond.engine.spark.progress import watch_progress
 
     with contextlib.ExitStack() as stack:
@@ -109,7 +131,7 @@ def observed(
         if progress is not None:
             stack.enter_context(watch_progress(session, progress))
         while True:
-            with observer.watching(session):
+            with jobs.started_here():
                 batch = next(batches, None)
             if batch is None:
                 return

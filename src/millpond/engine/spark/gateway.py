@@ -14,11 +14,9 @@ import contextlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import EngineUnavailableError
 from millpond.engine.spark.conf import is_local, scratch_conf
+from millpond.engine.spark.interrupts import held_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,8 +54,6 @@ class Jvm:
     session: SparkSession
     process: subprocess.Popen[bytes] | None
     scratch: Path
-    interrupt: Any
-    """The SIGINT handler that Spark replaced, or None."""
 
     @property
     def log(self) -> Path:
@@ -73,7 +70,6 @@ def start(conf: Mapping[str, str], *, log_level: str) -> Jvm:
     """Start a JVM with a session in it, or say in one error why it did not start."""
     scratch = Path(tempfile.mkdtemp(prefix="millpond-spark-"))
     full = scratch_conf(conf, scratch, log_level=log_level)
-    interrupt = signal.getsignal(signal.SIGINT) if _in_main_thread() else None
     process: subprocess.Popen[bytes] | None = None
     try:
         with _environment(full["spark.master"], scratch):
@@ -82,8 +78,8 @@ def start(conf: Mapping[str, str], *, log_level: str) -> Jvm:
             with _address_of(process, scratch):
                 session = _start_session(full)
     except BaseException as error:
+        _stop_half_started()
         _close(process)
-        _restore_interrupt(interrupt)
         reason = _reason(error, scratch / _LOG)
         shutil.rmtree(scratch, ignore_errors=True)
         if not isinstance(error, Exception):
@@ -93,7 +89,7 @@ def start(conf: Mapping[str, str], *, log_level: str) -> Jvm:
             engine="spark",
             hint="check spark.master, spark.driver_memory and spark.conf in the settings",
         ) from error
-    return Jvm(session, process, scratch, interrupt)
+    return Jvm(session, process, scratch)
 
 
 def stop(jvm: Jvm) -> None:
@@ -105,7 +101,6 @@ def stop(jvm: Jvm) -> None:
     else:
         _forget_dead_session(jvm.session)
     _close(jvm.process)
-    _restore_interrupt(jvm.interrupt)
     shutil.rmtree(jvm.scratch, ignore_errors=True)
 
 
@@ -167,7 +162,9 @@ def _start_session(conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    return SparkSession(SparkContext(conf=spark_conf))
+    # PySpark's own handler of Ctrl-C speaks to the JVM in the middle of a call: it has to go again.
+    with held_interrupt():
+        return SparkSession(SparkContext(conf=spark_conf))
 
 
 @contextlib.contextmanager
@@ -230,6 +227,16 @@ def _close(process: subprocess.Popen[bytes] | None) -> None:
         process.wait()
 
 
+def _stop_half_started() -> None:
+    """A context that exists when the start is given up, such as by Ctrl-C, would bar the next."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        with contextlib.suppress(Exception):
+            context.stop()
+
+
 def _forget_dead_session(session: SparkSession) -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
@@ -240,15 +247,6 @@ def _forget_dead_session(session: SparkSession) -> None:
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
     SparkSession._activeSession = None
-
-
-def _restore_interrupt(handler: Any) -> None:
-    if handler is not None and _in_main_thread():
-        signal.signal(signal.SIGINT, handler)
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
 
 
 def _reason(error: BaseException, log: Path) -> str:

@@ -6,16 +6,12 @@ asked; a Connect server does not tell them.
 
 from __future__ import annotations
 
-import contextlib
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from millpond.engine.spark.api import is_classic
 from millpond.plan.executor import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
     from millpond.plan.counters import Counters
@@ -33,26 +29,12 @@ _NUMBERS = {
 
 
 class Observer:
-    """Marks a run's jobs and reads what Spark's status store knows of their stages."""
+    """Reads what Spark's status store knows of the stages of the jobs with this tag."""
 
-    def __init__(self, session: SparkSession) -> None:
+    def __init__(self, session: SparkSession, tag: str) -> None:
         self._session = session
-        self._tag = f"millpond-run-{uuid.uuid4().hex}"
+        self._tag = tag
         self._final: tuple[Observation, ...] | None = None
-
-    @contextlib.contextmanager
-    def watching(self, session: SparkSession) -> Iterator[None]:
-        """Jobs that this thread starts in the block belong to the run."""
-        if not is_classic(session):
-            yield
-            return
-        context = session.sparkContext
-        context.addJobTag(self._tag)
-        try:
-            yield
-        finally:
-            with contextlib.suppress(Exception):  # the JVM may be gone
-                context.removeJobTag(self._tag)
 
     def finish(self, counters: Counters) -> None:
         """Keep the numbers, since Spark forgets old stages, and add them to the counters."""

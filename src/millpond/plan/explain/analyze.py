@@ -11,13 +11,14 @@ from millpond.plan.choose import choose
 from millpond.plan.cost import estimate_nodes
 from millpond.plan.executor import resolve_stored
 from millpond.plan.explain.describe import check_format
+from millpond.plan.explain.drain import drain
 from millpond.plan.explain.report import AnalyzeReport, NodeReport
 from millpond.plan.optimizer import optimize
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
     from millpond.base.clock import Clock
-    from millpond.plan.executor import AnyEngine, Execution, Observation, Scope
+    from millpond.plan.executor import AnyEngine, Observation, Scope
     from millpond.plan.node import Plan
 
 
@@ -33,8 +34,9 @@ def explain_analyze(
 ) -> AnalyzeReport:
     """Run the plan and report what was observed next to what was estimated.
 
-    At most `max_rows` rows are taken; the time is looked at between batches. A run that one of
-    them stopped is marked as partial. The counters are those of this run alone.
+    At most `max_rows` rows are taken. When the time is up the run is cancelled, also before its
+    first batch; starting an engine can't be. A run that one of them stopped is marked as partial.
+    The counters are those of this run alone.
     """
     check_format(format)
     for name, bound in (("max_rows", max_rows), ("time_budget_ms", time_budget_ms)):
@@ -50,7 +52,7 @@ def explain_analyze(
     start = clock.monotonic()
     run = choice.executor.execute(final, scope)
     try:
-        rows, batches, partial = _drain(run, max_rows, time_budget_ms, start, clock)
+        rows, batches, partial = drain(run, max_rows, time_budget_ms, start, clock)
     finally:
         run.close()
     seconds = clock.monotonic() - start
@@ -68,23 +70,6 @@ def explain_analyze(
         partial=partial,
         format=format,
     )
-
-
-def _drain(
-    run: Execution, max_rows: int | None, budget_ms: float | None, start: float, clock: Clock
-) -> tuple[int, int, str | None]:
-    """Take batches until the end or a bound: rows, batches, and what stopped it."""
-    rows = batches = 0
-    while True:
-        if max_rows is not None and rows >= max_rows:
-            return max_rows, batches, f"stopped after {max_rows:,} rows (max_rows)"
-        if budget_ms is not None and (clock.monotonic() - start) * 1000 >= budget_ms:
-            return rows, batches, f"stopped after {budget_ms:g} ms (time_budget_ms)"
-        batch = next(run, None)
-        if batch is None:
-            return rows, batches, None
-        rows += batch.num_rows
-        batches += 1
 
 
 def _nodes(plan: Plan, observations: tuple[Observation, ...]) -> tuple[NodeReport, ...]:
