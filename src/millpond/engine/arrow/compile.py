@@ -20,7 +20,8 @@ from millpond.engine.arrow.sample import SampleFraction, SampleRows
 from millpond.engine.arrow.sort import ShuffleRows, SortByKeys
 from millpond.engine.arrow.source.files import ENGINE
 from millpond.engine.arrow.source.listing import List
-from millpond.engine.arrow.source.scan import ScanFiles, ScanNamed, entries_of
+from millpond.engine.arrow.source.named import KeepFiles, OverNamed, ScanNamed
+from millpond.engine.arrow.source.scan import ScanFiles, entries_of
 from millpond.engine.arrow.source.spec import ScanSpec, spec_of
 from millpond.engine.arrow.stateful import CallStateful
 from millpond.engine.arrow.topk import TopOfParquet, TopRows
@@ -31,10 +32,16 @@ from millpond.plan import streams as st
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.named import OverFiles
+    from millpond.engine.arrow.source.scan import Entry
     from millpond.plan.node import Plan
 
 Make: TypeAlias = Callable[[list[Operator]], Operator]
+Lowered: TypeAlias = "tuple[tuple[Plan, ...], Make]"
+"""A node's inputs, and how its operator is made of theirs."""
 
 
 def compile_plan(plan: Plan, context: Context) -> Operator:
@@ -57,25 +64,64 @@ def compile_plan(plan: Plan, context: Context) -> Operator:
     return made[0]
 
 
-def _lower(
-    node: Plan, numbers: Mapping[int, int], context: Context
-) -> tuple[tuple[Plan, ...], Make]:
-    """A node's inputs and how to make its operator of theirs."""
-    positional = _over_parquet(node, numbers, context)
-    if positional is not None:
-        return (), positional
-    grouped = _group_of_parquet(node, numbers, context)
-    if grouped is not None:
-        return (), grouped
+def _lower(node: Plan, numbers: Mapping[int, int], context: Context) -> Lowered:
+    special = _over_parquet(node, numbers, context) or _group_of_parquet(node, numbers, context)
+    if special is not None:
+        return special
     fused = fuse(node, numbers)
     if fused is not None:
-        scan, spec = fused
-        if isinstance(scan, s.Scan):
-            return (), lambda _: ScanFiles(spec, entries_of(scan), context)
-        return (scan.input,), lambda below: ScanNamed(
-            spec, below[0], context, path_column=scan.path_column, deleted=scan.deleted
-        )
+        return _rows_of(*fused, numbers, context)
+    text = node.input if isinstance(node, r.Filter) else None
+    if isinstance(node, r.Filter) and isinstance(text, s.Scan) and text.constants:
+        return (), lambda _: _keep_of_text(node, text, numbers, context)
     return node.children, lambda below: _operator(node, below, context)
+
+
+def _rows_of(
+    scan: s.Scan | s.DynamicScan, spec: ScanSpec, numbers: Mapping[int, int], context: Context
+) -> Lowered:
+    """The rows of files, one after the other."""
+    if isinstance(scan, s.Scan):
+        return (), lambda _: ScanFiles(spec, entries_of(scan), context)
+    below, names = _names_of(scan, numbers, context)
+    return (below,), lambda sources: ScanNamed(spec, scan, names(sources[0]), context)
+
+
+def _over_files(
+    make: OverFiles, scan: s.Scan | s.DynamicScan, numbers: Mapping[int, int], context: Context
+) -> Lowered:
+    """An operator that looks at all files of a scan before it reads them."""
+    if isinstance(scan, s.Scan):
+        return (), lambda _: make(entries_of(scan))
+    below, names = _names_of(scan, numbers, context)
+    return (below,), lambda sources: OverNamed(make, scan, names(sources[0]))
+
+
+def _names_of(
+    scan: s.DynamicScan, numbers: Mapping[int, int], context: Context
+) -> tuple[Plan, Callable[[Operator], Operator]]:
+    """What names the files of a scan; files that a filter there drops are counted as pruned."""
+    kept = scan.input
+    if not isinstance(kept, r.Filter) or fuse(kept, numbers) is not None:
+        return kept, lambda below: below
+
+    def make(below: Operator) -> Operator:
+        operator = KeepFiles(below, kept.predicate, context)
+        operator.node = numbers[id(kept)]
+        return operator
+
+    return kept.input, make
+
+
+def _keep_of_text(
+    node: r.Filter, scan: s.Scan, numbers: Mapping[int, int], context: Context
+) -> Operator:
+    """A filter over text files, of which those whose constants rule them out are not opened."""
+    source = ScanFiles(
+        spec_of(scan, [(node.predicate, None)], None, None), entries_of(scan), context
+    )
+    source.node = numbers[id(scan)]
+    return Keep(source, node.predicate)
 
 
 def fuse(node: Plan, numbers: Mapping[int, int]) -> tuple[s.Scan | s.DynamicScan, ScanSpec] | None:
@@ -95,7 +141,7 @@ def fuse(node: Plan, numbers: Mapping[int, int]) -> tuple[s.Scan | s.DynamicScan
     return below, spec_of(below, own, project, None if below is node else numbers[id(below)])
 
 
-def _over_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> Make | None:
+def _over_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> Lowered | None:
     """Operators that read a Parquet scan by row group instead of taking its rows as they come."""
     if not isinstance(node, o.Tail | o.Take | o.TopK):
         return None
@@ -103,20 +149,27 @@ def _over_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> M
     if fused is None:
         return None
     scan, spec = fused
-    if not isinstance(scan, s.Scan) or scan.format != "parquet":
+    if scan.format != "parquet":
         return None
-    entries, spec = entries_of(scan), replace(spec, scan_node=numbers[id(scan)])
-    if isinstance(node, o.Tail):
-        return lambda _: LastOfParquet(spec, entries, node.n, context)
+    spec = replace(spec, scan_node=numbers[id(scan)])
+
+    def make(entries: Sequence[Entry]) -> Operator:
+        if isinstance(node, o.Tail):
+            return LastOfParquet(spec, entries, node.n, context)
+        if isinstance(node, o.Take):
+            return PickOfParquet(spec, entries, node.indices, context)
+        return TopOfParquet(spec, entries, node.keys, node.n, context)
+
     if isinstance(node, o.Take):
-        indices = node.indices
-        return None if spec.conditions else lambda _: PickOfParquet(spec, entries, indices, context)
-    if node.n > context.buffer_rows(node.schema):
+        has_deleted = isinstance(scan, s.DynamicScan) and scan.deleted is not None
+        if spec.conditions or has_deleted:  # then footers do not tell where a row is
+            return None
+    if isinstance(node, o.TopK) and node.n > context.buffer_rows(node.schema):
         return None
-    return lambda _: TopOfParquet(spec, entries, node.keys, node.n, context)
+    return _over_files(make, scan, numbers, context)
 
 
-def _group_of_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> Make | None:
+def _group_of_parquet(node: Plan, numbers: Mapping[int, int], context: Context) -> Lowered | None:
     """Groups of a Parquet scan: texts that repeat are grouped by their numbers in the file."""
     if not isinstance(node, r.Aggregate):
         return None
@@ -125,15 +178,16 @@ def _group_of_parquet(node: Plan, numbers: Mapping[int, int], context: Context) 
     if fused is None or fused[1].project is not None:
         return None
     scan, spec = fused
-    if not isinstance(scan, s.Scan) or scan.format != "parquet":
+    if scan.format != "parquet":
         return None
+    below, rows = _rows_of(scan, replace(spec, texts=names), numbers, context)
 
-    def make(_: list[Operator]) -> Operator:
-        source = ScanFiles(replace(spec, texts=names), entries_of(scan), context)
+    def make(sources: list[Operator]) -> Operator:
+        source = rows(sources)
         source.node = numbers[id(node.input)]
         return Group(source, node, context)
 
-    return make
+    return below, make
 
 
 def _operator(node: Plan, below: list[Operator], context: Context) -> Operator:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from millpond.base.errors import SourceError
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
 from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
-from millpond.engine.arrow.source.files import ENGINE
 from millpond.engine.arrow.source.jsonlines import read_json_lines
 from millpond.engine.arrow.source.parquet import Constant, ParquetSource
 from millpond.engine.arrow.source.prune import may_hold
@@ -64,58 +62,10 @@ class ScanFiles(Operator):
         return f"Scan {self.spec.format} [{count}]" + describe_spec(self.spec)
 
 
-class ScanNamed(Operator):
-    """The rows of the files that an input's rows name."""
-
-    def __init__(
-        self,
-        spec: ScanSpec,
-        source: Operator,
-        context: Context,
-        *,
-        path_column: str,
-        deleted: str | None,
-    ) -> None:
-        super().__init__(source)
-        self.spec = spec
-        self.context = context
-        self.path_column = path_column
-        self.deleted = deleted
-
-    def run(self) -> Steps:
-        """Batch by batch of the input, file by file."""
-        while (batch := (yield self.inputs[0])) is not None:
-            yield from scan_entries(self._entries(batch), self.spec, self.context)
-
-    def _entries(self, batch: pa.RecordBatch) -> Iterator[Entry]:
-        spec, paths = self.spec, batch.column(self.path_column)
-        types = {name: spec.columns.field(name).type for name in spec.constants}
-        for row in range(batch.num_rows):
-            path = paths[row].as_py()
-            if path is None:
-                raise SourceError("a row names no file: its path is null", engine=ENGINE, path="")
-            constants = {
-                name: Constant(batch.column(name)[row].as_py(), type_)
-                for name, type_ in types.items()
-            }
-            yield Entry(path, constants, self._positions(batch, row))
-
-    def _positions(self, batch: pa.RecordBatch, row: int) -> NDArray[np.int64] | None:
-        if self.deleted is None:
-            return None
-        positions = batch.column(self.deleted)[row]
-        if not positions.is_valid or not len(positions):
-            return None
-        found: NDArray[np.int64] = positions.values.to_numpy(zero_copy_only=False)
-        return found
-
-    def describe(self) -> str:
-        """Where paths come from, and what is decoded when."""
-        return f"Scan {self.spec.format} by {self.path_column}" + describe_spec(self.spec)
-
-
 def describe_spec(spec: ScanSpec) -> str:
     """The order of work within a scan, for explain."""
+    if spec.format != "parquet":
+        return ": files pruned by constants" if spec.conditions else ""
     parts = ["row groups pruned by statistics"] if spec.conditions else []
     for condition in spec.conditions:
         names = ", ".join(map(str, condition.need)) or "no column"
@@ -129,24 +79,26 @@ def describe_spec(spec: ScanSpec) -> str:
 def scan_entries(
     entries: Iterator[Entry], spec: ScanSpec, context: Context
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files, one after the other."""
+    """The rows of files, one after the other; those that can't match are not opened."""
+    if spec.conditions:
+        entries = _matching(entries, spec, context)
     if spec.format == "bytes":
         yield from read_bytes(entries, spec, context)
         return
-    for entry in entries:
-        yield from scan_file(entry, spec, context)
-
-
-def scan_file(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    """The rows of one file."""
-    if not may_match(entry, spec):
-        context.counters.add("files_pruned")
-        return
     if spec.format == "parquet":
-        yield from _scan_parquet(entry, spec, context)
-        return
-    read = read_json_lines if spec.format == "json" else read_csv
-    yield from read(entry, spec, context)
+        read = _scan_parquet
+    else:
+        read = read_json_lines if spec.format == "json" else read_csv
+    for entry in entries:
+        yield from read(entry, spec, context)
+
+
+def _matching(entries: Iterator[Entry], spec: ScanSpec, context: Context) -> Iterator[Entry]:
+    for entry in entries:
+        if may_match(entry, spec):
+            yield entry
+        else:
+            context.counters.add("files_pruned")
 
 
 def may_match(entry: Entry, spec: ScanSpec) -> bool:
