@@ -128,6 +128,30 @@ def test_missing_columns_are_null_and_narrow_ones_are_widened(
     ]
 
 
+@pytest.mark.parametrize("copies", [1, 20])
+def test_nanoseconds_are_rounded_down(engine: Executor, tmp_path: Path, copies: int) -> None:
+    given = [1500, -1500, None, 2**63 - 1, -(2**63) + 1, -1, -1000, 999]
+    floored = [None if x is None else x // 1000 for x in given]
+
+    def data(unit: str, numbers: list[int | None]) -> dict[str, Any]:
+        kind = pa.timestamp(unit)
+        at = pa.array(numbers, kind)
+        return {
+            "at": at,
+            "utc": at.cast(pa.timestamp(unit, "UTC")),
+            "l": pa.array([[x] for x in at], pa.list_(kind)),
+            "o": pa.array([None, *({"x": x} for x in at[1:])], pa.struct([("x", kind)])),
+            "m": pa.array([[("k", x)] for x in at], pa.map_(pa.string(), kind)),
+        }
+
+    nanos = write(tmp_path, "ns.parquet", data("ns", given))
+    micros = write(tmp_path, "us.parquet", data("us", floored))
+    columns = from_arrow_schema(pa.table(data("us", floored)).schema)
+    expected = rows(Scan("parquet", (micros,), columns), engine)
+    both = Scan("parquet", (nanos, micros) * copies, columns)
+    assert rows(both, engine) == expected * (2 * copies)
+
+
 def test_another_type_in_a_file_is_an_error_that_names_it(engine: Executor, tmp_path: Path) -> None:
     file = write(tmp_path, "text.parquet", {"a": ["x"]})
     with pytest.raises(SourceError, match=r"text\.parquet"):

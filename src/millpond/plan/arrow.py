@@ -84,8 +84,9 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
     """The type of an Arrow type's values; one without a counterpart is an error.
 
     Large layouts, views of strings, dictionaries, other time units and zones map to the plain type
-    that holds the same values; nanoseconds and unsigned 64-bit integers do not fit and are refused,
-    and so are views of lists, which Arrow itself does not convert reliably.
+    that holds the same values (`conform` refuses nanoseconds that are no whole microseconds).
+    Unsigned 64-bit integers, times of day and durations have none, nor have views of lists, which
+    Arrow itself does not convert reliably.
     """
     import pyarrow as pa
     import pyarrow.types as at
@@ -109,7 +110,7 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
         return t.DATE
     if at.is_float16(type_):
         return t.FLOAT
-    if at.is_timestamp(type_) and type_.unit != "ns":
+    if at.is_timestamp(type_):
         return t.TIMESTAMP_NTZ if type_.tz is None else t.TIMESTAMP
     if at.is_dictionary(type_) or at.is_run_end_encoded(type_):
         return from_arrow(type_.value_type)
@@ -124,7 +125,7 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
         return from_arrow(type_.storage_type)
     raise SchemaError(
         f"Arrow type {type_} has no counterpart",
-        hint="cast it first, for example nanoseconds to microseconds or uint64 to decimal",
+        hint="leave it out, or cast it first: uint64 to decimal128(20, 0), time and duration to int64",
     )
 
 
@@ -143,9 +144,29 @@ def conform(table: pa.Table, schema: t.Struct) -> pa.Table:
     try:
         return table.cast(target)
     except (pa.ArrowException, ValueError) as error:
-        raise SchemaError(
+        raise _misfit(table, target) or SchemaError(
             f"this table does not fit {_short(schema)}: {error}", hint="cast it before"
         ) from error
+
+
+def _misfit(table: pa.Table, target: pa.Schema) -> SchemaError | None:
+    """The error that names the column which does not fit, if it is the fault of one."""
+    import pyarrow as pa
+
+    if table.column_names != target.names:
+        return None
+    for column, field in zip(table.columns, target, strict=True):
+        try:
+            column.cast(field.type)
+        except (pa.ArrowException, ValueError) as reason:
+            hint = "cast it before"
+            if "lose data" in str(reason):
+                hint = "round it before, with floor_temporal of Arrow or dt.floor('us') of pandas"
+            return SchemaError(
+                f"column {field.name!r} is {column.type} and does not fit {field.type}: {reason}",
+                hint=hint,
+            )
+    return None
 
 
 def _short(schema: t.Struct) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millpond.engine.spark.nanos import in_micros, split_by_nanos
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
 from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import NULL, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column, DataFrame, DataFrameReader
 
@@ -66,14 +67,29 @@ def _read_parquet(
     stored = Struct(tuple(field for field in reading.columns if field.type != NULL))
     is_plain = len(stored) == len(reading.columns) and not metadata and not is_renamed(stored)
     members = []
-    for by_id, part in split_by_ids(paths, stored):
-        df = reader(context).schema(stored_schema(stored, by_id=by_id)).parquet(*part)
-        if not is_plain:
-            own = dict(zip(stored.names, renamed(stored, context, by_id=by_id), strict=True))
+    for by_id, held, part in _alike(paths, stored):
+        df = reader(context).schema(stored_schema(held, by_id=by_id)).parquet(*part)
+        if not is_plain or held != stored:
+            found = renamed(held, context, by_id=by_id)
+            own = {
+                f.name: in_micros(column, h.type, f.type, context).alias(f.name)
+                for column, h, f in zip(found, held, stored, strict=True)
+            }
             columns = [own.get(f.name, _null(f.name, context)) for f in reading.columns]
             df = df.select(*columns, *metadata_columns(df, metadata))
         members.append(df)
     return union_all(members)
+
+
+def _alike(paths: list[str], stored: Struct) -> Iterator[tuple[bool, Struct, list[str]]]:
+    """Files that one scan reads: whether by field ids, and with which types."""
+    # Only Delta tables have other names, and they hold microseconds.
+    if is_renamed(stored):
+        for by_id, part in split_by_ids(paths, stored):
+            yield by_id, stored, part
+    else:
+        for held, part in split_by_nanos(paths, stored):
+            yield False, held, part
 
 
 def _null(name: str, context: Context) -> Column:

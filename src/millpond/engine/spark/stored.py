@@ -102,7 +102,7 @@ def _has_ids(path: str) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        fields = list(pq.read_schema(pa.BufferReader(_footer(path))))
+        fields = list(pq.read_schema(pa.BufferReader(footer_bytes(path))))
     except (OSError, pa.ArrowException, MillpondError):
         return False
     while fields:
@@ -113,7 +113,7 @@ def _has_ids(path: str) -> bool:
     return False
 
 
-def _footer(path: str) -> bytes:
+def footer_bytes(path: str) -> bytes:
     """The end of a file, with all of its footer."""
     from millpond.base.store import open_store
 
