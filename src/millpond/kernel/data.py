@@ -5,6 +5,7 @@ live files -> (ReadVectors) -> DynamicScan over them -> filter -> columns
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 NEEDED: Final = ("path", "partitionValues", "size", "deletionVector")
 """What of a live file has to be known to read its rows."""
 _SPAN: Final = Struct((Field("content", BINARY), Field("offset", LONG), Field("length", LONG)))
+_GONE: Final = re.compile("no such file|does not exist|not found", re.IGNORECASE)
 _CHUNK_FILES: Final = 50_000
 """So many files make one plan when rows stream: a table may have millions."""
 
@@ -307,7 +309,7 @@ def _log_engine(engine: str | Executor) -> str | Executor:
 def _missing(table: str, error: SourceError) -> MillpondError:
     """A live file that is gone is the table's trouble, not the engine's."""
     cause = error.__cause__
-    if not (isinstance(cause, FileNotFoundError) or "no such file" in error.message.lower()):
+    if not (isinstance(cause, FileNotFoundError) or _GONE.search(error.message)):
         return error
     return DataFileMissingError(
         f"{error.path} is a live file of {table}, but it is not there",

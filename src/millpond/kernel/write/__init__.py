@@ -1,0 +1,1 @@
+"""Writing Delta tables: transactions, checkpoints and the upkeep of a log."""
