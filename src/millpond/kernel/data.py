@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from millpond.base.errors import (
     CorruptLogError,
@@ -138,9 +139,6 @@ def deleted_positions(
     snapshot: Snapshot, vectors: pa.ChunkedArray, engine: str | Executor
 ) -> pa.Array | None:
     """For each file the rows that are deleted, null where it has no vector; None if none has."""
-    import numpy as np
-    import pyarrow as pa
-
     if vectors.null_count == len(vectors):
         return None
     rows = vectors.to_pylist()
@@ -152,21 +150,28 @@ def deleted_positions(
         Consume(phase), engine, table=snapshot.table
     )
     decoded = iter(machine.run_to_terminal())
-    parts = [None if vector is None else next(decoded) for vector in described]
+    return positions_array([None if vector is None else next(decoded) for vector in described])
+
+
+def positions_array(parts: Sequence[Positions | None]) -> pa.Array:
+    """Row positions of many files as one column; None is null."""
+    import numpy as np
+    import pyarrow as pa
+
     lengths = [0 if part is None else len(part) for part in parts]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    values = np.concatenate([part for part in parts if part is not None])
-    mask = pa.array([part is None for part in parts])
     if offsets[-1] >= 1 << 31:
         raise PlanError(
             f"{offsets[-1]:,} deleted rows are too many for one scan",
             hint="scan with a predicate that leaves out some files",
         )
+    known = [part for part in parts if part is not None]
+    values = np.concatenate(known) if known else np.array([], np.int64)
     return pa.ListArray.from_arrays(
         pa.array(offsets.astype(np.int32)),
         pa.array(values, pa.int64()),
         to_arrow(List(LONG)),
-        mask=mask,
+        mask=pa.array([part is None for part in parts]),
     )
 
 
@@ -251,7 +256,7 @@ class TableScan:
         try:
             yield from plan.execute(engine=engine, ordered=False)
         except SourceError as error:
-            raise _missing(self.table.location, error) from error
+            raise missing_file(self.table.location, error) from error
 
     def to_arrow(self, *, engine: str | Executor = "auto") -> pa.Table:
         """All rows in memory."""
@@ -265,15 +270,7 @@ class TableScan:
 
     def to_spark(self, session: SparkSession | None = None) -> DataFrame:
         """The rows as a DataFrame over Spark's own Parquet reader."""
-        from millpond.plan.optimizer import optimize
-        from millpond.plan.plugins import ENGINES
-        from millpond.plan.run import engine_named
-
-        engine: Any = (
-            engine_named("spark") if session is None else ENGINES.get("spark")(session=session)  # type: ignore[call-arg]
-        )
-        found: DataFrame = engine.to_dataframe(optimize(self.plan()))
-        return found
+        return to_dataframe(self.plan(), session)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
@@ -294,6 +291,27 @@ class TableScan:
         return f"{machine.explain()}\n{text}"
 
 
+_ENGINES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def to_dataframe(plan: Plan, session: SparkSession | None) -> DataFrame:
+    """A plan as a DataFrame of a session, or of the one that millpond keeps."""
+    from millpond.plan.optimizer import optimize
+    from millpond.plan.plugins import ENGINES
+    from millpond.plan.run import engine_named
+
+    if session is None:
+        engine: Any = engine_named("spark")
+    else:
+        engine = _ENGINES.get(session)
+        if engine is None:
+            make: Any = ENGINES.get("spark")
+            # Kept with the session: files that a DataFrame needs live as long as its engine.
+            engine = _ENGINES[session] = make(session=session)
+    found: DataFrame = engine.to_dataframe(optimize(plan))
+    return found
+
+
 def _column(name: str) -> Expr:
     from millpond.plan.expr import col
 
@@ -306,7 +324,7 @@ def _log_engine(engine: str | Executor) -> str | Executor:
     return log_engine(engine)
 
 
-def _missing(table: str, error: SourceError) -> MillpondError:
+def missing_file(table: str, error: SourceError) -> MillpondError:
     """A live file that is gone is the table's trouble, not the engine's."""
     cause = error.__cause__
     if not (isinstance(cause, FileNotFoundError) or _GONE.search(error.message)):

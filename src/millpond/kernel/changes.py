@@ -1,0 +1,369 @@
+"""The change data feed: which rows came and went, version by version.
+
+    ListRange -> ReadRange -> TableChanges
+
+A commit that wrote change data tells its changes itself. For any other they follow from the files
+it added and removed; where it only exchanged a deletion vector, from the difference of the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import (
+    CorruptLogError,
+    DeltaError,
+    MillpondError,
+    PlanError,
+    SourceError,
+    VersionNotFoundError,
+)
+from millpond.kernel.actions import ADD, CDC, METADATA, REMOVE, Metadata, log_columns, picked
+from millpond.kernel.data import (
+    deleted_positions,
+    missing_file,
+    partition_arrays,
+    positions_array,
+)
+from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
+from millpond.kernel.names import version_prefix
+from millpond.kernel.open import SnapshotBuilder
+from millpond.kernel.paths import resolve_all
+from millpond.kernel.phase import BasePhase, list_log, log_error, scan_log, together
+from millpond.kernel.segment import LogSegmentBuilder
+from millpond.kernel.times import commit_times
+from millpond.plan.arrow import to_arrow, to_arrow_schema
+from millpond.plan.expr import col
+from millpond.plan.sources import DynamicScan, Values
+from millpond.plan.types import LONG, STRING, TIMESTAMP, Field, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from millpond.kernel.roaring import Positions
+    from millpond.kernel.segment import LogFile
+    from millpond.kernel.snapshot import Snapshot
+    from millpond.kernel.table import DeltaTable
+    from millpond.plan.executor import Executor
+    from millpond.plan.node import Plan
+
+CHANGE_TYPE: Final = Field("_change_type", STRING)
+COMMIT_VERSION: Final = Field("_commit_version", LONG)
+COMMIT_TIMESTAMP: Final = Field("_commit_timestamp", TIMESTAMP)
+ADDED: Final = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
+ENABLED: Final = "delta.enableChangeDataFeed"
+
+_FILE: Final = ("path", "partitionValues", "size", "dataChange", "stats", "deletionVector")
+_ACTIONS: Final = log_columns(
+    add=picked(ADD, *_FILE),
+    remove=picked(REMOVE, *_FILE),
+    cdc=picked(CDC, "path", "partitionValues", "size"),
+    metaData=METADATA,
+    commitInfo=Struct.of(inCommitTimestamp=LONG),
+)
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file whose rows, or some of them, came or went with a version."""
+
+    version: int
+    millis: int
+    kind: str | None
+    """`insert` or `delete`; None where the file itself says so, row by row."""
+    file: Mapping[str, Any]
+    other: Mapping[str, Any] | None = None
+    """The same file before (of an insert) or after (of a delete): only the difference counts."""
+
+
+@dataclass(frozen=True)
+class ListRange(BasePhase):
+    """The commits of a range of versions."""
+
+    snapshot: Snapshot
+    start: int
+
+    def plan(self) -> Plan:
+        """The log from the first version on."""
+        return list_log(self.log, version_prefix(self.start))
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
+        """Read them, if they are all there."""
+        builder = LogSegmentBuilder(self.table, max_version=self.snapshot.version)
+        builder.add(rows)
+        for file in self.snapshot.segment.commits:
+            builder.commits.setdefault(file.name.version, file)
+        wanted = range(self.start, self.snapshot.version + 1)
+        missing = [v for v in wanted if v not in builder.commits]
+        if missing:
+            later = [v for v in sorted(builder.commits) if v > missing[-1]]
+            raise VersionNotFoundError(
+                f"the log of {self.table} has no commit {missing[0]} any more",
+                table=self.table,
+                hint=f"changes can be read from version {later[0]} on" if later else None,
+            )
+        commits = tuple(builder.commits[v] for v in wanted)
+        return Consume(ReadRange(self.table, self.snapshot, commits))
+
+
+@dataclass(frozen=True)
+class ReadRange(BasePhase):
+    """What each commit did to files, oldest first, each commit read once."""
+
+    snapshot: Snapshot
+    commits: tuple[LogFile, ...]
+
+    def plan(self) -> Plan:
+        """The actions that matter."""
+        actions = together(scan_log(self.commits, _ACTIONS))
+        has = [col(name).is_not_null() for name in _ACTIONS.names]
+        either = has[0]
+        for other in has[1:]:
+            either = either | other
+        return actions.filter(either)
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
+        """The changes."""
+        by_version: dict[int, dict[str, list[Any]]] = {}
+        for row in rows.to_pylist(maps_as_pydicts="lossy"):
+            found = by_version.setdefault(row["version"], {})
+            for name in _ACTIONS.names:
+                if row[name] is not None:
+                    found.setdefault(name, []).append(row[name])
+        stated = {
+            version: info["inCommitTimestamp"]
+            for version, actions in by_version.items()
+            for info in actions.get("commitInfo", ())
+            if info["inCommitTimestamp"] is not None
+        }
+        times = commit_times(self.commits, stated)
+        changes: list[FileChange] = []
+        for version, millis in times.items():
+            actions = by_version.get(version, {})
+            for metadata in actions.get("metaData", ()):
+                self._check_enabled(version, metadata)
+            changes += _of_commit(version, millis, actions)
+        return Terminus(tuple(changes))
+
+    def _check_enabled(self, version: int, metadata: Mapping[str, Any]) -> None:
+        try:
+            found = Metadata.from_dict(metadata)
+        except ValueError as error:
+            raise CorruptLogError(f"{self.table}: {error}", table=self.table) from error
+        if found.configuration.get(ENABLED, "").lower() != "true":
+            raise no_feed(self.table, version)
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """A commit that can't be read is named."""
+        return log_error(self.snapshot.segment, error)
+
+
+def no_feed(table: str, version: int) -> DeltaError:
+    """The change data feed was off."""
+    return DeltaError(
+        f"the change data feed of {table} was not on at version {version}",
+        table=table,
+        hint=f"set {ENABLED} to true, and read changes from there on",
+    )
+
+
+def _of_commit(version: int, millis: int, actions: Mapping[str, list[Any]]) -> list[FileChange]:
+    if actions.get("cdc"):
+        return [FileChange(version, millis, None, file) for file in actions["cdc"]]
+    adds = {a["path"]: a for a in actions.get("add", ()) if a["dataChange"] is not False}
+    removes = {r["path"]: r for r in actions.get("remove", ()) if r["dataChange"] is not False}
+    changes = []
+    for path, remove in removes.items():
+        again = adds.get(path)
+        changes.append(FileChange(version, millis, "delete", _known(remove, again), again))
+    for path, add in adds.items():
+        changes.append(FileChange(version, millis, "insert", add, removes.get(path)))
+    return changes
+
+
+def _known(remove: Mapping[str, Any], add: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A remove with what only the add of the same file tells."""
+    if add is None:
+        return remove
+    filled = {
+        n: remove[n] if remove[n] is not None else add[n] for n in ("partitionValues", "stats")
+    }
+    return {**remove, **filled}
+
+
+class TableChanges:
+    """The changed rows of a range of versions: the table's columns and three more."""
+
+    def __init__(self, table: DeltaTable, start: int, end: int | None) -> None:
+        last = table.version if end is None else end
+        if type(start) is not int or type(last) is not int or start < 0:
+            raise PlanError(f"changes from {start!r} to {end!r}: versions are whole numbers from 0")
+        if last < start:
+            raise PlanError(f"changes from {start} to {last}: the end is before the start")
+        self.table = table
+        self.start = start
+        self.end = last
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        """The table at the end of the range: its schema is that of all rows."""
+        if self.end == self.table.version:
+            return self.table.snapshot
+        return SnapshotBuilder(self.table.location).at_version(self.end).build()
+
+    @cached_property
+    def schema(self) -> Struct:
+        """The columns that come."""
+        taken = [field.name for field in ADDED if field.name in self._snapshot.plain_schema]
+        if taken:
+            raise PlanError(f"the table has a column {taken[0]!r} of its own")
+        return Struct((*self._snapshot.plain_schema.fields, *ADDED))
+
+    def state_machine(
+        self, engine: str | Executor = "auto"
+    ) -> StateMachine[tuple[FileChange, ...]]:
+        """The machine that finds which files changed."""
+        start = Consume(ListRange(self.table.location, self._snapshot, self.start))
+        return StateMachine(start, _log_engine(engine), table=self.table.location)
+
+    def _check_start(self) -> None:
+        found = SnapshotBuilder(self.table.location).at_version(self.start).build()
+        if found.metadata.configuration.get(ENABLED, "").lower() != "true":
+            raise no_feed(self.table.location, self.start)
+
+    def plan(self, engine: str | Executor = "auto") -> Plan:
+        """The changed rows as a plan; finding them reads the log."""
+        schema = self.schema
+        self._check_start()
+        changes = self.state_machine(engine).run_to_terminal()
+        if not changes:
+            from millpond.plan.make import values
+
+            return values(to_arrow_schema(schema).empty_table())
+        parts = []
+        for told in (True, False):
+            some = [change for change in changes if (change.kind is None) is told]
+            if some:
+                parts.append(self._part(some, engine, told=told))
+        plan = together(parts)
+        return plan if len(parts) == 1 else plan.sort(COMMIT_VERSION.name)
+
+    def _part(self, changes: list[FileChange], engine: str | Executor, *, told: bool) -> Plan:
+        import pyarrow as pa
+
+        snapshot = self._snapshot
+        texts = to_arrow(ADD).field("partitionValues").type
+        values = pa.chunked_array([pa.array([c.file["partitionValues"] for c in changes], texts)])
+        paths = pa.array([c.file["path"] for c in changes], pa.string())
+        path, deleted = _unused("path", self.schema), _unused("deleted", self.schema)
+        arrays: dict[str, Any] = {path: resolve_all(snapshot.table, paths)}
+        arrays.update(partition_arrays(snapshot, values))
+        arrays[COMMIT_VERSION.name] = pa.array([c.version for c in changes], pa.int64())
+        micros = pa.array([c.millis * 1000 for c in changes], pa.int64())
+        arrays[COMMIT_TIMESTAMP.name] = micros.cast(to_arrow(TIMESTAMP))
+        constants = [*snapshot.partition_columns, COMMIT_VERSION.name, COMMIT_TIMESTAMP.name]
+        if not told:
+            arrays[CHANGE_TYPE.name] = pa.array([c.kind for c in changes], pa.string())
+            constants.append(CHANGE_TYPE.name)
+            left_out = self._left_out(changes, engine)
+            if left_out is not None:
+                arrays[deleted] = left_out
+        columns = Struct((*snapshot.columns.scan_columns().fields, *ADDED))
+        named = deleted if deleted in arrays else None
+        table = Values(pa.table(arrays))
+        return DynamicScan(table, "parquet", columns, path, tuple(constants), named)
+
+    def _left_out(self, changes: list[FileChange], engine: str | Executor) -> pa.Array | None:
+        """The rows of each file that did not change."""
+        import numpy as np
+        import pyarrow as pa
+
+        type_ = to_arrow(ADD).field("deletionVector").type
+        both = [*(c.file for c in changes), *(c.other or {} for c in changes)]
+        vectors = pa.chunked_array([pa.array([f.get("deletionVector") for f in both], type_)])
+        found = deleted_positions(self._snapshot, vectors, _log_engine(engine))
+        if found is None and all(c.other is None for c in changes):
+            return None
+        none = np.array([], np.int64)
+        parts: list[Positions | None] = []
+        for number, change in enumerate(changes):
+            own = _positions(found, number, none)
+            if change.other is None:
+                parts.append(own if len(own) else None)
+                continue
+            other = _positions(found, number + len(changes), none)
+            # A deleted row was live here and is not there; an inserted one the other way round.
+            changed = np.setdiff1d(other, own)
+            rows = self._row_count(change.file, engine)
+            parts.append(np.setdiff1d(np.arange(rows), changed))
+        return positions_array(parts)
+
+    def _row_count(self, file: Mapping[str, Any], engine: str | Executor) -> int:
+        """How many rows a file holds, from its statistics, or else by counting them."""
+        import json
+
+        import pyarrow as pa
+
+        from millpond.plan import aggregates as agg
+
+        try:
+            count = json.loads(file.get("stats") or "{}").get("numRecords")
+        except (ValueError, AttributeError):
+            count = None
+        if isinstance(count, int):
+            return count
+        paths = resolve_all(self.table.location, pa.array([file["path"]]))
+        scan = DynamicScan(Values(pa.table({"path": paths})), "parquet", Struct())
+        rows: int = scan.aggregate(n=agg.count()).to_pylist(engine=_log_engine(engine))[0]["n"]
+        return rows
+
+    def to_batches(self, *, engine: str | Executor = "auto") -> Iterator[pa.RecordBatch]:
+        """The changed rows, version by version."""
+        try:
+            yield from self.plan(engine).execute(engine=engine)
+        except SourceError as error:
+            raise missing_file(self.table.location, error) from error
+
+    def to_arrow(self, *, engine: str | Executor = "auto") -> pa.Table:
+        """All changed rows in memory."""
+        import pyarrow as pa
+
+        batches = list(self.to_batches(engine=engine))
+        return pa.Table.from_batches(batches, to_arrow_schema(self.schema))
+
+    def to_spark(self, session: SparkSession | None = None) -> DataFrame:
+        """The changed rows as a DataFrame."""
+        from millpond.kernel.data import to_dataframe
+
+        return to_dataframe(self.plan(), session)
+
+    def explain(self, *, phases: bool = False, engine: str | Executor = "auto", **how: Any) -> str:
+        """The plan of the rows; with `phases`, how their files were found, too."""
+        text = self.plan(engine).explain(engine=engine, **how)
+        if not phases:
+            return text
+        machine = self.state_machine(engine)
+        machine.run_to_terminal()
+        return f"{machine.explain()}\n{text}"
+
+
+def _positions(found: pa.Array | None, number: int, none: Positions) -> Positions:
+    if found is None or not found[number].is_valid:
+        return none
+    positions: Positions = found[number].values.to_numpy()
+    return positions
+
+
+def _unused(name: str, schema: Struct) -> str:
+    while name in schema:
+        name += "_"
+    return name
+
+
+def _log_engine(engine: str | Executor) -> str | Executor:
+    return "arrow" if engine == "auto" else engine
