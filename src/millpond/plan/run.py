@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from millpond.plan.plugins import ENGINES
 
 if TYPE_CHECKING:
-    from millpond.plan.executor import AnyEngine, Execution, Executor, Scope
+    from millpond.plan.executor import AnyEngine, Executor, Scope
     from millpond.plan.node import Plan
+    from millpond.plan.reading import Reading
 
 
 def engine_named(name: str) -> Executor:
@@ -29,7 +30,7 @@ def execute(
     scope: Scope | None = None,
     optimize: bool = True,
     ordered: bool = True,
-) -> Execution:
+) -> Reading:
     """Run a plan on an engine, or on the one that `auto` finds the cheapest.
 
     Stored paths are resolved first, so that the optimizer sees the files behind them.
@@ -37,8 +38,10 @@ def execute(
     from millpond.plan.choose import choose
     from millpond.plan.executor import resolve_stored
     from millpond.plan.optimizer import optimize as optimized
+    from millpond.plan.reading import Reading
 
     bound = resolve_stored(plan, scope)
     chosen = optimized(bound) if optimize else bound
     runner = choose(chosen, engine, scope=scope).executor
-    return runner.execute(chosen, scope) if ordered else runner.execute_parallel(chosen, scope)
+    start = runner.execute if ordered else runner.execute_parallel
+    return Reading(start(chosen, scope), runner.name)

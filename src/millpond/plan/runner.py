@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import pyarrow as pa
 
-    from millpond.plan.executor import AnyEngine, Execution, Scope
+    from millpond.plan.executor import AnyEngine, Scope
     from millpond.plan.explain import AnalyzeReport
     from millpond.plan.node import Plan
+    from millpond.plan.reading import Reading
 
 
 class Runner:
@@ -35,8 +36,8 @@ class Runner:
         scope: Scope | None = None,
         optimize: bool = True,
         ordered: bool = True,
-    ) -> Execution:
-        """Run the plan: an iterator of Arrow record batches with counters."""
+    ) -> Reading:
+        """Run the plan: an iterator of Arrow record batches with counters, to be read once."""
         from millpond.plan.run import execute
 
         return execute(self._plan, engine=engine, scope=scope, optimize=optimize, ordered=ordered)
