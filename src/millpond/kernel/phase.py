@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
 from millpond.kernel.names import LOG_DIRECTORY
 from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
-from millpond.plan.types import BINARY, LONG, Field, Struct
+from millpond.plan.types import BINARY, LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from millpond.kernel.segment import LogFile, LogSegment
+    from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
 
 VERSION: Final = Field("version", LONG)
@@ -98,6 +99,15 @@ def _version(file: LogFile) -> int:
 def together(scans: list[Plan]) -> Plan:
     """The rows of several scans, one after the other."""
     return scans[0] if len(scans) == 1 else scans[0].union(*scans[1:])
+
+
+def vector_id(vector: str) -> Expr:
+    """The unique id of a deletion vector, null where there is none."""
+    from millpond.plan.expr import if_else, lit, path
+
+    offset = path(f"{vector}.offset")
+    at = if_else(offset.is_null(), "", lit("@").concat(offset.cast(STRING)))
+    return path(f"{vector}.storageType").concat(path(f"{vector}.pathOrInlineDv").coalesce(""), at)
 
 
 def log_error(segment: LogSegment, error: MillpondError) -> MillpondError:

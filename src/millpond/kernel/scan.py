@@ -9,7 +9,7 @@ can be read in any order, on any number of machines, without the ones that were 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import PlanError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
@@ -23,19 +23,19 @@ from millpond.kernel.machine import (
 )
 from millpond.kernel.names import SIDECARS
 from millpond.kernel.paths import resolve
-from millpond.kernel.phase import BasePhase, log_error, scan_log, together
+from millpond.kernel.phase import BasePhase, log_error, scan_log, together, vector_id
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.plan.bind import bind_predicate
-from millpond.plan.expr import col, if_else, path
+from millpond.plan.expr import col, path
 from millpond.plan.sources import File
 from millpond.plan.sources import Scan as ScanFiles
-from millpond.plan.types import LONG, STRING, Field, Struct
+from millpond.plan.types import LONG, Field, Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from millpond.base.errors import MillpondError
-    from millpond.kernel.segment import LogSegment
+    from millpond.kernel.segment import LogFile, LogSegment
     from millpond.kernel.skipping import Skipping
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.executor import Executor
@@ -187,15 +187,27 @@ class CheckpointManifest(BasePhase):
 
     def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
         """Replay them with the checkpoint's own file."""
+        return self.files.after_manifest(self.dedup, self.sidecars(rows))
+
+    def sidecars(self, rows: pa.Table) -> tuple[File, ...]:
+        """The files that the manifest names."""
         base = f"{self.files.snapshot.segment.log}/{SIDECARS}"
         sizes = rows.column("size").to_pylist()
         paths = rows.column("path").to_pylist()
-        files = (File(resolve(base, p), s) for p, s in zip(paths, sizes, strict=True))
-        return self.files.after_manifest(self.dedup, tuple(files))
+        return tuple(File(resolve(base, p), s) for p, s in zip(paths, sizes, strict=True))
 
     def failed(self, error: MillpondError) -> MillpondError:
         """The checkpoint is named."""
         return log_error(self.files.snapshot.segment, error)
+
+
+@dataclass(frozen=True)
+class _ManifestOnly(CheckpointManifest):
+    """The manifest for its own sake."""
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[Any]:
+        """The sidecars."""
+        return Terminus(self.sidecars(rows))
 
 
 @dataclass(frozen=True)
@@ -249,10 +261,7 @@ class CheckpointReplay(BasePhase):
         adds = scan.filter(path("add.path").is_not_null())
         if self.dedup is not None and self.dedup.seen:
             gone = values(self.dedup.tombstones())
-            offset = path("add.deletionVector.offset")
-            at = if_else(offset.is_null(), "", _at(offset))
-            kind = path("add.deletionVector.storageType")
-            vector = kind.concat(path("add.deletionVector.pathOrInlineDv").coalesce(""), at)
+            vector = vector_id("add.deletionVector")
             keys = [(path("add.path"), col("path")), (vector, col("dv"))]
             adds = adds.join(gone, on=keys, how="anti", nulls_equal=True)
         return self.files.rows(adds, parsed=self.parsed)
@@ -266,10 +275,20 @@ class CheckpointReplay(BasePhase):
         return log_error(self.files.snapshot.segment, error)
 
 
-def _at(offset: Expr) -> Expr:
-    from millpond.plan.expr import lit
-
-    return lit("@").concat(offset.cast(STRING))
+def checkpoint_files(
+    snapshot: Snapshot, engine: str | Executor
+) -> tuple[tuple[LogFile, ...], tuple[File, ...]]:
+    """The files of a snapshot's checkpoint: its own, and the sidecars that they name."""
+    checkpoint = snapshot.segment.checkpoint
+    if checkpoint is None:
+        return (), ()
+    state = Scan(snapshot, ("path",)).after_commits(None)
+    if not isinstance(state, Consume):
+        return checkpoint.files, ()
+    machine: StateMachine[Any] = StateMachine(
+        Consume(_ManifestOnly(snapshot.table, Scan(snapshot, ("path",)), None)), engine
+    )
+    return checkpoint.files, machine.run_to_terminal()
 
 
 def _checkpoint_scans(segment: LogSegment, add: Struct, sidecars: tuple[File, ...]) -> list[Plan]:

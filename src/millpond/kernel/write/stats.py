@@ -51,6 +51,11 @@ def indexed_leaves(
     return leaves if count < 0 else leaves[:count]
 
 
+def has_bounds(type_: t.DataType) -> bool:
+    """Whether statistics of this type have a smallest and a largest value."""
+    return type_ in _BOUNDED or isinstance(type_, t.Decimal)
+
+
 def _unquoted(part: str) -> str:
     return part.strip().strip("`")
 
@@ -75,7 +80,7 @@ class _Leaf:
 
     def add(self, column: pa.Array) -> None:
         self.nulls += column.null_count
-        if not (self.type in _BOUNDED or isinstance(self.type, t.Decimal)):
+        if not has_bounds(self.type):
             self.has_bounds = False
         if not self.has_bounds or column.null_count == len(column):
             return
