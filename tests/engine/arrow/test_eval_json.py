@@ -109,10 +109,10 @@ def test_objects_in_other_forms(text: str) -> None:
     assert found == [{"a": 1, "b": None}]
 
 
-def test_names_are_case_sensitive_and_the_last_repeated_one_counts() -> None:
-    texts = ['{"A":1}', '{"a":1,"a":"x"}', '{"a":"x","a":1}']
+def test_names_are_case_sensitive_and_the_last_repeated_one_that_fits_counts() -> None:
+    texts = ['{"A":1}', '{"a":1,"a":"x"}', '{"a":"x","a":1}', '{"a":1,"a":2}', '{"a":1,"a":null}']
     found = value_of(col("t").parse_json(SIMPLE), t=(STRING, texts))
-    assert [row["a"] for row in found] == [None, None, 1]
+    assert [row["a"] for row in found] == [None, 1, 1, 2, None]
 
 
 @pytest.mark.parametrize(

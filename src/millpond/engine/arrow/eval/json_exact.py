@@ -1,4 +1,4 @@
-"""JSON text as values, one text at a time: irregular text, and types that Arrow can't read.
+"""JSON text as values, one text at a time: any text, any type.
 
 Numbers keep their text until a type says what they are, and objects their pairs, so that a decimal
 is exact, and any value can be written back as text.
@@ -128,16 +128,20 @@ def _fit(value: Any, type_: DataType) -> Any:
 def _fit_struct(value: Any, type_: Struct) -> Any:
     if not isinstance(value, _Members):
         return _UNFIT
-    given = dict(value)
-    fitted = {field.name: _fit(given.get(field.name), field.type) for field in type_.fields}
-    return {name: None if item is _UNFIT else item for name, item in fitted.items()}
+    fitted = dict.fromkeys(type_.names)
+    for name, item in value:
+        field = type_.get(name)
+        found = _UNFIT if field is None else _fit(item, field.type)
+        if found is not _UNFIT:  # of a repeated name, the last value that fits
+            fitted[name] = found
+    return fitted
 
 
 def _fit_map(value: Any, type_: Map) -> Any:
     if not isinstance(value, _Members) or type_.key != STRING:
         return _UNFIT
-    items = {_clean(name): _fit(item, type_.value) for name, item in dict(value).items()}
-    return _UNFIT if any(item is _UNFIT for item in items.values()) else list(items.items())
+    items = [(_clean(name), _fit(item, type_.value)) for name, item in value]
+    return _UNFIT if any(item is _UNFIT for _, item in items) else list(dict(items).items())
 
 
 def _fit_decimal(value: Any, type_: Decimal) -> Any:
@@ -154,6 +158,8 @@ def _fit_float(value: Any, type_: DataType) -> Any:
         return _UNFIT
     if value in _NAMED_NUMBERS:
         return _NAMED_NUMBERS[value]
+    if value == "-0":  # it is a whole number, and those have one zero
+        return 0.0
     return nearest_float(decimal.Decimal(value)) if type_ == FLOAT else float(value)
 
 

@@ -1,0 +1,283 @@
+"""JSON text as columns through msgspec: fast and strict. None where a text needs more care.
+
+For each type a decoder is made once that builds only the members that are wanted; columns are made
+of its rows without a dictionary in between. `json.py` says what reads the texts that do not fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from millpond.engine.arrow.eval.parse import moments
+from millpond.engine.arrow.eval.values import raw
+from millpond.plan.arrow import to_arrow
+from millpond.plan.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRAL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Struct,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import msgspec
+
+_TIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_SCALARS: Final[dict[DataType, Any]] = {
+    BOOLEAN: bool,
+    **dict.fromkeys(INTEGRAL, int),
+    DOUBLE: float,
+    **dict.fromkeys((STRING, *_TIMES), str),
+}
+_NO_NUMBER: Final = (b"", b"null")
+_CUT_BITS: Final = (1 << 29) - 1
+"""The bits of a double's fraction that a 32-bit number does not have."""
+_HALF: Final = 1 << 28
+_SMALLEST: Final = float(np.finfo(np.float32).tiny)
+_Numbers: TypeAlias = np.ndarray[Any, Any]
+_UNNAMEABLE: Final = frozenset('"\\') | frozenset(map(chr, range(0x20)))
+
+
+class _Unfit(Exception):  # noqa: N818 - it never leaves this file
+    """A value that only the exact reader reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What msgspec reads for a type, what stands for a missing one, and how columns are built."""
+
+    hint: Any
+    missing: Any
+    build: Callable[[Sequence[Any]], pa.Array]
+
+
+def read_typed(texts: pa.Array, type_: DataType) -> pa.Array | None:
+    """Texts, none null, as values of a struct, list or map; None if one does not fit strictly."""
+    import msgspec
+
+    reader = _reader(type_)
+    if reader is None:
+        return None
+    if not len(texts):
+        return pa.array([], to_arrow(type_))
+    lines = _joined(texts, b"[]" if isinstance(type_, List) else b"{}")
+    if lines is None:
+        return None
+    decoder, part = reader
+    try:
+        values = decoder.decode_lines(lines)
+        return part.build(values) if len(values) == len(texts) else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    except (OverflowError, pa.ArrowInvalid, _Unfit):
+        return None
+
+
+def _joined(texts: pa.Array, brackets: bytes) -> pa.Buffer | None:
+    """Texts with line ends between them, if all begin and end with brackets.
+
+    Then no value goes on from one text to the next: after a closing bracket never comes an opening
+    one, and inside of quotes no line ends. So as many values as texts are one for each text.
+    """
+    starts, data = _bytes_of(texts)
+    if _are_between(starts, data, brackets + b"\n"):
+        return pa.py_buffer(data)
+    if not _are_between(starts, data, brackets):
+        texts = pc.utf8_trim(texts, " \t\r\n")
+        if not _are_between(*_bytes_of(texts), brackets):
+            return None
+    return pc.binary_join(pa.ListArray.from_arrays([0, len(texts)], texts), "\n")[0].as_buffer()
+
+
+def _bytes_of(texts: pa.Array) -> tuple[_Numbers, _Numbers]:
+    """Where texts start, one more for the end, and their bytes."""
+    _, offsets, data = texts.buffers()
+    starts = np.frombuffer(offsets, np.int32, len(texts) + 1, texts.offset * 4)
+    first, size = int(starts[0]), int(starts[-1] - starts[0])
+    if not size:
+        return np.zeros(len(starts), np.int32), np.zeros(0, np.uint8)
+    return starts - first, np.frombuffer(data, np.uint8, size, first)
+
+
+def _are_between(starts: _Numbers, data: _Numbers, brackets: bytes) -> bool:
+    """Whether each text begins with the first of these bytes and ends with the others."""
+    if (np.diff(starts) < len(brackets)).any():
+        return False
+    fits = data[starts[:-1]] == brackets[0]
+    for back, byte in enumerate(reversed(brackets[1:]), 1):
+        fits &= data[starts[1:] - back] == byte
+    return bool(fits.all())
+
+
+@lru_cache(maxsize=256)
+def _reader(type_: DataType) -> tuple[msgspec.json.Decoder[Any], _Part] | None:
+    import msgspec
+
+    part = _part(type_) if isinstance(type_, Struct | List | Map) else None
+    return None if part is None else (msgspec.json.Decoder(part.hint), part)
+
+
+def _part(type_: DataType) -> _Part | None:
+    """How a type is read, or None if it is not read here. As deep as the type is."""
+    if isinstance(type_, Struct):
+        return _struct(type_)
+    if isinstance(type_, List):
+        return _list(type_)
+    if isinstance(type_, Map):
+        return _map(type_)
+    if isinstance(type_, Decimal):
+        return _decimal(type_)
+    if type_ == FLOAT:
+        return _Part(float, None, _singles)
+    if type_ not in _SCALARS:
+        return None
+    target = to_arrow(type_)
+    if type_ in _TIMES:
+        zones = type_ != TIMESTAMP_NTZ
+
+        def build(values: Sequence[Any]) -> pa.Array:
+            return moments(pa.array(values, pa.string()), type_, zones=zones)
+    else:
+
+        def build(values: Sequence[Any]) -> pa.Array:
+            return pa.array(values, target)
+
+    return _Part(_SCALARS[type_], None, build)
+
+
+def _struct(type_: Struct) -> _Part | None:
+    import msgspec
+
+    parts = [_part(field.type) for field in type_]
+    if any(not _UNNAMEABLE.isdisjoint(name) for name in type_.names):
+        return None
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    slots = [f"f{number}" for number in range(len(parts))]
+    made = msgspec.defstruct(
+        "Row",
+        [(slot, _nullable(part), part.missing) for slot, part in zip(slots, known, strict=True)],
+        rename=dict(zip(slots, type_.names, strict=True)),
+        eq=False,
+        gc=False,
+    )
+    target, empty = to_arrow(type_), made()
+    columns = [(attrgetter(slot), part) for slot, part in zip(slots, known, strict=True)]
+
+    def build(values: Sequence[Any]) -> pa.Array:
+        mask, missing = _missing(values)
+        if missing == len(values):
+            return pa.nulls(missing, target)
+        if missing:
+            values = [empty if value is None else value for value in values]
+        children = [part.build(list(map(get, values))) for get, part in columns]
+        if not children:
+            validity = None if mask is None else pc.invert(mask).buffers()[1]
+            return pa.Array.from_buffers(target, len(values), [validity], missing)
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+
+    return _Part(made, None, build)
+
+
+def _list(type_: List) -> _Part | None:
+    element = _part(type_.element)
+    if element is None:
+        return None
+    target = to_arrow(type_)
+
+    def build(values: Sequence[Any]) -> pa.Array:
+        items = list(chain.from_iterable(value for value in values if value is not None))
+        return _nested(values, target, _elements(items, type_.element, element))
+
+    return _Part(list[_nullable(element)], None, build)  # type: ignore[misc]
+
+
+def _map(type_: Map) -> _Part | None:
+    value = _part(type_.value)
+    if value is None or type_.key != STRING:
+        return None
+    target = to_arrow(type_)
+
+    def build(values: Sequence[Any]) -> pa.Array:
+        there = [entries for entries in values if entries is not None]
+        keys = pa.array(list(chain.from_iterable(there)), pa.string())
+        items = list(chain.from_iterable(entries.values() for entries in there))
+        fields = [target.key_field, target.item_field]
+        columns = [keys, _elements(items, type_.value, value)]
+        pairs = pa.StructArray.from_arrays(columns, fields=fields)
+        return _nested(values, target, pairs)
+
+    return _Part(dict[str, _nullable(value)], None, build)  # type: ignore[misc]
+
+
+def _nullable(part: _Part) -> Any:
+    return part.hint if part.missing is not None else part.hint | None
+
+
+def _elements(items: list[Any], type_: DataType, part: _Part) -> pa.Array:
+    """The elements of lists and maps: one that is no time would make the whole list null."""
+    built = part.build(items)
+    if type_ in _TIMES and built.null_count > items.count(None):
+        raise _Unfit
+    return built
+
+
+def _missing(values: Sequence[Any]) -> tuple[pa.Array | None, int]:
+    """Where there is no value, or None if there always is, and how often there is none."""
+    nulls = [value is None for value in values]
+    count = nulls.count(True)
+    return (pa.array(nulls) if count else None), count
+
+
+def _nested(values: Sequence[Any], target: pa.DataType, items: pa.Array) -> pa.Array:
+    """Lists or maps of these sizes over their items, null where there is none."""
+    sizes = [0 if value is None else len(value) for value in values]
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    nulls, missing = _missing(values)
+    validity = None if nulls is None else pc.invert(nulls).buffers()[1]
+    buffers = [validity, pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(target, len(values), buffers, missing, 0, [items])
+
+
+def _decimal(type_: Decimal) -> _Part:
+    """Numbers by their text, which a cast of the column reads exactly or not at all."""
+    import msgspec
+
+    target = to_arrow(type_)
+
+    def build(values: Sequence[Any]) -> pa.Array:
+        texts = [None if text in _NO_NUMBER else text for text in map(bytes, values)]
+        return pa.array(texts, pa.binary()).cast(pa.string()).cast(target)
+
+    return _Part(msgspec.Raw, msgspec.Raw(b""), build)
+
+
+def _singles(values: Sequence[Any]) -> pa.Array:
+    """Doubles as 32-bit numbers, unless rounding twice could differ from rounding once."""
+    doubles = pa.array(values, pa.float64())
+    found = raw(doubles)
+    halfway = (found.view(np.int64) & _CUT_BITS) == _HALF
+    small = (np.abs(found) < _SMALLEST) & (found != 0)
+    if (halfway | small).any():
+        raise _Unfit
+    return doubles.cast(pa.float32(), safe=False)
