@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from millpond.base.errors import SourceError
-from millpond.engine.arrow.source import jsonlines
+from millpond.engine.arrow.source import jsonfiles, jsonlines
 from millpond.plan import types as t
 from millpond.plan.expr import col
 from millpond.plan.sources import CsvOptions, File, Scan
@@ -49,6 +49,7 @@ def test_the_line_that_is_no_object_is_counted_over_blocks(
     run: Any, tmp_path: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(jsonlines, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(jsonfiles, "_SMALL_BYTES", 64)
     path = write(tmp_path, '{"a": 1}\n\n' * 50 + '{"a":\n')
     with pytest.raises(SourceError, match=r'line 101 of .*x\.json is not a JSON object: {"a":'):
         run(json_scan(path))
@@ -63,6 +64,7 @@ def test_blank_files_and_lines_are_no_rows(run: Any, tmp_path: Any) -> None:
 
 def test_blocks_grow_with_long_lines(run: Any, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(jsonlines, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(jsonfiles, "_SMALL_BYTES", 64)
     texts = ["x" * n for n in (1, 500, 2, 64, 63, 3)]
     path = write(tmp_path, "".join(f'{{"a":{i},"b":"{s}"}}\n' for i, s in enumerate(texts)))
     rows, counters = run(json_scan(path))
@@ -73,6 +75,7 @@ def test_blocks_grow_with_long_lines(run: Any, tmp_path: Any, monkeypatch: Any) 
 
 def test_head_stops_reading(run: Any, tmp_path: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(jsonlines, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(jsonfiles, "_SMALL_BYTES", 100)
     path = write(tmp_path, "".join(f'{{"a":{i}}}\n' for i in range(1_000)))
     rows, counters = run(json_scan(path).head(3))
     assert [row["a"] for row in rows] == [0, 1, 2]

@@ -13,62 +13,71 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.errors import SourceError
-from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.eval.json import read_pieces
 from millpond.engine.arrow.eval.json_exact import is_json_object
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream
-from millpond.plan.bound import BoundParseJson, BoundPath
-from millpond.plan.paths import Name
-from millpond.plan.types import STRING, Struct
+from millpond.plan.arrow import to_arrow
+from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.eval.json import Piece
     from millpond.engine.arrow.source.scan import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
 _BLOCK_BYTES = 4 << 20
-_LINE = BoundPath((Name("line"),), STRING)
 _AROUND = " \t\r\n\ufeff"
+_OPEN, _CLOSE = b"{}"
 _SHOWN = 60
 
 
 def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
     """The rows of a file, block by block; only the columns that are needed are built."""
-    wanted = Struct(tuple(f for f in spec.columns if f.name not in entry.constants))
-    parse = BoundParseJson(_LINE, wanted)
     before = 0
     for block in _blocks(entry.path, context):
-        lines = split_lines(block)
-        context.counters.add("batches_decoded")
-        context.counters.add("rows_decoded", len(lines))
-        parsed = None
-        if len(lines) and wanted.fields:
-            parsed = evaluate(parse, pa.record_batch([lines], ["line"]))
-            if not all(map(is_json_object, _doubtful(lines, parsed))):
-                check_lines(entry.path, block, before)
+        lines, _ = split_lines(block)
+        parsed, is_sure = parse_lines(lines, spec, context)
+        if not is_sure:
+            check_lines(entry.path, block, before)
         before += block.count(b"\n")
-        if not len(lines):
-            continue
-        arrays = []
-        for field in spec.columns:
-            if field.name in entry.constants:
-                arrays.append(entry.constants[field.name].repeat(len(lines)))
-            else:
-                assert parsed is not None
-                arrays.append(parsed.field(field.name))
-        yield batch_of(arrays, spec.columns, len(lines))
+        if len(lines):
+            constants = {n: c.repeat(len(lines)) for n, c in entry.constants.items()}
+            yield line_batch(parsed, constants, spec)
 
 
-def _doubtful(lines: pa.Array, parsed: pa.Array) -> list[str]:
-    """The lines that gave nothing but nulls: all that are no objects are among them."""
-    nulls = parsed.field(0).is_null()
-    for number in range(1, parsed.type.num_fields):
-        nulls = pc.and_(nulls, parsed.field(number).is_null())
-    found: list[str] = lines.filter(nulls).to_pylist()
-    return found
+def parse_lines(lines: pa.Array, spec: ScanSpec, context: Context) -> tuple[pa.Array, bool]:
+    """Lines as structs of the columns that files hold, and whether all are JSON objects."""
+    context.counters.add("batches_decoded")
+    context.counters.add("rows_decoded", len(lines))
+    wanted = Struct(tuple(f for f in spec.columns if f.name not in spec.constants))
+    if not wanted.fields or not len(lines):
+        return pa.nulls(len(lines), to_arrow(wanted)), True
+    pieces = list(read_pieces(lines, wanted))
+    is_sure = all(piece.is_strict or _are_objects(piece) for piece in pieces)
+    return pa.concat_arrays([piece.values for piece in pieces]), is_sure
+
+
+def line_batch(parsed: pa.Array, constants: dict[str, pa.Array], spec: ScanSpec) -> pa.RecordBatch:
+    """Parsed lines and the constants of their files as a batch."""
+    arrays = [
+        constants[field.name] if field.name in constants else parsed.field(field.name)
+        for field in spec.columns
+    ]
+    return batch_of(arrays, spec.columns, len(parsed))
+
+
+def _are_objects(piece: Piece) -> bool:
+    """Whether all lines are; one that is not has given nothing but nulls."""
+    nulls = piece.values.field(0).is_null()
+    for number in range(1, piece.values.type.num_fields):
+        nulls = pc.and_(nulls, piece.values.field(number).is_null())
+    return all(map(is_json_object, piece.texts.filter(nulls).to_pylist()))
 
 
 def check_lines(path: str, block: bytes, before: int = 0) -> None:
@@ -110,21 +119,24 @@ def _blocks(path: str, context: Context) -> Iterator[bytes]:
         context.files.release(file)
 
 
-def split_lines(block: bytes) -> pa.Array:
-    """The lines of a block that are not blank, without copying where they are all right."""
+def split_lines(block: bytes) -> tuple[pa.Array, NDArray[np.int64]]:
+    """The lines of a block that are not blank, and where they start.
+
+    Lines that are objects and nothing else are not copied, and keep their line ends.
+    """
+    if not block.endswith(b"\n"):
+        block += b"\n"
     data = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(data == 0x0A) + 1
-    if not len(ends) or ends[-1] != len(data):
-        ends = np.append(ends, len(data))
-    offsets = np.concatenate([[0], ends]).astype(np.int32)
+    ends = np.flatnonzero(data == 0x0A)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    offsets = np.append(starts, len(data)).astype(np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
-    raw = pa.Array.from_buffers(pa.binary(), len(ends), buffers)
-    lines = _as_text(raw)
-    first = data[offsets[:-1]]
-    if (first <= 0x20).any() or first[0] == 0xEF:
-        lines = pc.utf8_trim(lines, _AROUND)
-        lines = lines.filter(pc.greater(pc.binary_length(lines), 0))
-    return lines
+    lines = _as_text(pa.Array.from_buffers(pa.binary(), len(ends), buffers))
+    if (data[starts] == _OPEN).all() and (data[ends - 1] == _CLOSE).all():
+        return lines, starts
+    lines = pc.utf8_trim(lines, _AROUND)
+    full = pc.greater(pc.binary_length(lines), 0)
+    return lines.filter(full), starts[full.to_numpy(zero_copy_only=False)]
 
 
 def _as_text(raw: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
 from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
-from millpond.engine.arrow.source.jsonlines import read_json_lines
+from millpond.engine.arrow.source.jsonfiles import read_json_files
 from millpond.engine.arrow.source.parquet import Constant, ParquetSource
 from millpond.engine.arrow.source.prune import may_hold
 
@@ -85,10 +85,10 @@ def scan_entries(
     if spec.format == "bytes":
         yield from read_bytes(entries, spec, context)
         return
-    if spec.format == "parquet":
-        read = _scan_parquet
-    else:
-        read = read_json_lines if spec.format == "json" else read_csv
+    if spec.format == "json":
+        yield from read_json_files(entries, spec, context)
+        return
+    read = _scan_parquet if spec.format == "parquet" else read_csv
     for entry in entries:
         yield from read(entry, spec, context)
 

@@ -19,6 +19,11 @@ def open_stream(path: str, context: Context) -> tuple[pa.NativeFile, pa.NativeFi
     return file, unpacked(path, file)
 
 
+def is_packed(path: str) -> bool:
+    """Whether a file's name says that its content is compressed."""
+    return path.endswith(tuple(_COMPRESSION))
+
+
 def unpacked(path: str, file: pa.NativeFile) -> pa.NativeFile:
     """The stream of a file's content."""
     for suffix, codec in _COMPRESSION.items():

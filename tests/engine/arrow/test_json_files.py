@@ -1,0 +1,153 @@
+"""Many JSON files: small ones are parsed together, and rows stay with their files."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from millpond.base.errors import SourceError
+from millpond.engine.arrow.source import jsonfiles, jsonlines
+from millpond.plan import types as t
+from millpond.plan.expr import col
+from millpond.plan.make import values
+from millpond.plan.sources import File, Scan
+
+COLUMNS = t.Struct.of(v=t.LONG, m=t.Map(t.STRING, t.STRING), a=t.LONG, day=t.STRING)
+
+
+def write(folder: Path, contents: list[bytes | str]) -> list[str]:
+    paths = []
+    for number, content in enumerate(contents):
+        path = folder / f"{number:04d}.json"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        paths.append(str(path))
+    return paths
+
+
+def scan(paths: list[str]) -> Scan:
+    files = tuple(File(path, constants=(n, f"d{n}")) for n, path in enumerate(paths))
+    return Scan("json", files, COLUMNS, ("v", "day"))
+
+
+def many(folder: Path, count: int, rows: int = 3) -> list[str]:
+    return write(
+        folder,
+        ["".join(f'{{"a":{n * rows + i}}}\n' for i in range(rows)) for n in range(count)],
+    )
+
+
+def test_rows_keep_their_order_and_their_constants(run: Any, tmp_path: Path) -> None:
+    paths = many(tmp_path, 100)
+    rows, counters = run(scan(paths))
+    assert [(row["v"], row["day"], row["a"]) for row in rows] == [
+        (n // 3, f"d{n // 3}", n) for n in range(300)
+    ]
+    assert (counters.files_opened, counters.rows_decoded) == (100, 300)
+    assert counters.bytes_read == sum(Path(path).stat().st_size for path in paths)
+    assert counters.batches_decoded == 7  # 1, 2, 4, … files
+    assert counters.early_exit_batches_skipped == 0
+
+
+@pytest.mark.parametrize(("rows", "files"), [(1, 1), (3, 1), (4, 3), (9, 3), (10, 7)])
+def test_few_rows_need_few_files(run: Any, tmp_path: Path, rows: int, files: int) -> None:
+    found, counters = run(scan(many(tmp_path, 100)).head(rows))
+    assert [row["a"] for row in found] == list(range(rows))
+    assert counters.files_opened == files
+    assert counters.early_exit_batches_skipped == 100 - files
+
+
+def test_batches_end_where_they_are_large(run: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(jsonfiles, "_TOGETHER_BYTES", 40)
+    rows, counters = run(scan(many(tmp_path, 10, rows=2)))
+    assert [row["a"] for row in rows] == list(range(20))
+    assert counters.batches_decoded == 5  # 1, 2, 3, 3 files of 16 to 18 bytes, and the last
+
+
+def test_ends_of_files(run: Any, tmp_path: Path) -> None:
+    contents: list[bytes | str] = [
+        '{"a":1}',
+        "",
+        '\n\n{"a":2}\n \n{"a":3}',
+        '\ufeff{"a":4}\r\n',
+        " ",
+        b'{"a":5,"z":"\xff"}\n',
+        '{"a":6,"m":{"k":"v"}}\n\n',
+    ]
+    rows, counters = run(scan(write(tmp_path, contents)))
+    assert [(row["v"], row["a"]) for row in rows] == [
+        (0, 1),
+        (2, 2),
+        (2, 3),
+        (3, 4),
+        (5, 5),
+        (6, 6),
+    ]
+    assert rows[-1]["m"] == [("k", "v")]
+    assert (counters.files_opened, counters.rows_decoded) == (7, 6)
+
+
+def test_blank_files_alone_have_no_rows(run: Any, tmp_path: Path) -> None:
+    assert run(scan(write(tmp_path, ["", "\n", " \n\n"])))[0] == []
+
+
+def test_large_and_packed_files_among_small_ones(
+    run: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(jsonfiles, "_SMALL_BYTES", 100)
+    monkeypatch.setattr(jsonlines, "_BLOCK_BYTES", 100)
+    lines = [f'{{"a":{n}}}\n' for n in range(80)]
+    paths = write(tmp_path, ["".join(lines[:2]), "".join(lines[2:60]), "".join(lines[60:65])])
+    packed = tmp_path / "x.json.gz"
+    packed.write_bytes(gzip.compress("".join(lines[65:70]).encode()))
+    other = tmp_path / "other"
+    other.mkdir()
+    last = write(other, ["".join(lines[70:75]), "".join(lines[75:])])
+    rows, counters = run(scan([*paths, str(packed), *last]))
+    assert [row["a"] for row in rows] == list(range(80))
+    assert [row["v"] for row in rows] == [0] * 2 + [1] * 58 + [2] * 5 + [3] * 5 + [4] * 5 + [5] * 5
+    assert counters.files_opened == 6
+
+
+def test_a_bad_line_is_found_in_its_file(run: Any, tmp_path: Path) -> None:
+    paths = many(tmp_path, 20)
+    Path(paths[12]).write_text('{"a":1}\n\n{"a":2]\n')
+    with pytest.raises(SourceError, match=r"line 3 of .*0012\.json is not a JSON object") as caught:
+        run(scan(paths))
+    assert caught.value.path == paths[12]
+
+
+def test_a_missing_file_is_named(run: Any, tmp_path: Path) -> None:
+    paths = many(tmp_path, 5)
+    Path(paths[3]).unlink()
+    with pytest.raises(SourceError, match=r"there is no file .*0003\.json"):
+        run(scan(paths))
+    with pytest.raises(SourceError, match=str(tmp_path)):
+        run(scan([paths[0], str(tmp_path)]))
+
+
+def test_odd_values_in_one_file_change_nothing_in_others(run: Any, tmp_path: Path) -> None:
+    paths = write(tmp_path, ['{"a":1}', '{"a":"x","m":{"k":1.50}}', '{"a":3}'])
+    rows, _ = run(scan(paths))
+    assert [row["a"] for row in rows] == [1, None, 3]
+    assert rows[1]["m"] == [("k", "1.5")]
+
+
+def test_only_constants_are_wanted(run: Any, tmp_path: Path) -> None:
+    rows, _ = run(scan(many(tmp_path, 3)).select("v"))
+    assert [row["v"] for row in rows] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    rows, _ = run(scan(many(tmp_path, 3)).filter(col("v") == 1).select("a"))
+    assert [row["a"] for row in rows] == [3, 4, 5]
+
+
+def test_files_that_rows_name(run: Any, tmp_path: Path) -> None:
+    paths = many(tmp_path, 10)
+    named = values(pa.table({"path": paths, "v": range(10)}))
+    columns = t.Struct.of(a=t.LONG, v=t.LONG)
+    plan = named.dynamic_scan(columns, format="json", constants=["v"])
+    rows, counters = run(plan)
+    assert [(row["a"], row["v"]) for row in rows] == [(n, n // 3) for n in range(30)]
+    assert counters.batches_decoded == 4
