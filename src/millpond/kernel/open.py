@@ -338,7 +338,9 @@ class UpdateLog(BasePhase):
             for file in old.checkpoint.files:
                 builder.add_file(file)
         builder.compactions.extend(old.compactions)
-        segment = builder.build()
+        segment = builder.build(
+            without=frozenset(v for v in builder.checkpoints if v > old.version)
+        )
         if segment.version == old.version:
             return Terminus(self.snapshot)
         known = (self.snapshot.protocol, self.snapshot.metadata)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import PlanError
+from millpond.base.errors import PlanError, VersionNotFoundError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
 from millpond.kernel.features import V2_CHECKPOINT
 from millpond.kernel.machine import (
@@ -26,7 +26,7 @@ from millpond.kernel.paths import resolve
 from millpond.kernel.phase import BasePhase, log_error, scan_log, together, vector_id
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.plan.bind import bind_predicate
-from millpond.plan.expr import col, path
+from millpond.plan.expr import col, if_else, path
 from millpond.plan.sources import File
 from millpond.plan.sources import Scan as ScanFiles
 from millpond.plan.types import LONG, Field, Struct
@@ -339,3 +339,59 @@ class ScanBuilder:
     def machine(self, engine: str | Executor = "arrow") -> StateMachine[Scan]:
         """The machine on an engine."""
         return self.build().machine(engine)
+
+
+@dataclass(frozen=True)
+class CommitDifference(BasePhase):
+    """What commits after a version added and removed, newest first; no checkpoint is read."""
+
+    files: Scan
+    since: int
+    dedup: AddRemoveDedup
+
+    def plan(self) -> Plan:
+        """Adds and removes that count, with `change` telling which."""
+        segment = self.files.snapshot.segment
+        # A compaction that reaches back before the version would tell too much.
+        commits = [file for file in segment.commits if file.name.version > self.since]
+        remove = picked(REMOVE, *(n for n in self.files.columns if n in REMOVE), "path")
+        remove = Struct(tuple(dict.fromkeys((*remove.fields, REMOVE.field("deletionVector")))))
+        columns = log_columns(add=self.files.add_fields(), remove=remove)
+        actions = together(scan_log(reversed(commits), columns))
+        rows = keyed(actions).filter_ordered(self.dedup)
+        facts = [
+            path(f'add."{name}"').coalesce(path(f'remove."{name}"')).alias(name)
+            if name in REMOVE
+            else path(f'add."{name}"').alias(name)
+            for name in self.files.columns
+        ]
+        return rows.select(if_else(col("is_add"), "add", "remove").alias("change"), *facts)
+
+    def next(self) -> StateMachinePhase[Scan]:
+        """The end."""
+        self.dedup.seen  # noqa: B018 - too early is an error
+        return Terminus(self.files)
+
+    def failed(self, error: MillpondError) -> MillpondError:
+        """A commit that can't be read is named."""
+        return log_error(self.files.snapshot.segment, error)
+
+
+def incremental_machine(
+    scan: Scan, since: int, engine: str | Executor = "arrow"
+) -> StateMachine[Scan]:
+    """From a version to a scan's own: what was added and removed, without the checkpoint."""
+    snapshot = scan.snapshot
+    checkpoint = snapshot.segment.checkpoint
+    if since > snapshot.version or since < (-1 if checkpoint is None else checkpoint.version):
+        first = -1 if checkpoint is None else checkpoint.version
+        raise VersionNotFoundError(
+            f"what changed between {since} and {snapshot.version} of {snapshot.table} is not known",
+            table=snapshot.table,
+            hint=f"from version {first} on it is; otherwise list all files anew",
+        )
+    if since == snapshot.version:
+        return StateMachine(Terminus(scan), engine, table=snapshot.table)
+    dedup = AddRemoveDedup(snapshot.table, keep_removes=True)
+    start = PartialResult(CommitDifference(snapshot.table, scan, since, dedup))
+    return StateMachine(start, engine, table=snapshot.table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import PlanError
 from millpond.kernel.machine import Consume, StateMachine
 from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted
-from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder
+from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder, incremental_machine
 from millpond.kernel.settings import ListCommits, ReadSettings, TableSettings
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from millpond.kernel.changes import TableChanges
     from millpond.kernel.data import TableScan
     from millpond.kernel.snapshot import Snapshot
+    from millpond.kernel.write.transaction import Transaction
     from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
     from millpond.plan.types import Struct
@@ -144,6 +145,27 @@ class DeltaTable:
         from millpond.kernel.changes import TableChanges
 
         return TableChanges(self, start, end)
+
+    def files_since(
+        self,
+        version: int,
+        *,
+        columns: Sequence[str] = FILE_COLUMNS,
+        engine: str | Executor = "auto",
+    ) -> StateMachine[Scan]:
+        """Which files were added and removed after a version: a machine whose rows tell.
+
+        Only the commits in between are read, so a caller that has the files of that version knows
+        those of this one.
+        """
+        scan = ScanBuilder(self.snapshot).with_columns(*columns).build()
+        return incremental_machine(scan, version, log_engine(engine))
+
+    def transaction(self, **how: Any) -> Transaction:
+        """Begin a transaction on this version; see `Transaction`."""
+        from millpond.kernel.write.transaction import Transaction
+
+        return Transaction(self, **how)
 
     def update(self, *, engine: str | Executor = "auto") -> DeltaTable:
         """The newest version; only what is new is read. This object stays as it is."""

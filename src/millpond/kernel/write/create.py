@@ -15,6 +15,7 @@ from millpond.kernel.table import DeltaTable, delta_table
 from millpond.kernel.times import ENABLED
 from millpond.kernel.write.commit import encode_commit, put_commit
 from millpond.kernel.write.protocol import MAPPING_MODE, mapped, needed_protocol
+from millpond.kernel.write.upkeep import checksum, put_checksum
 from millpond.plan.typejson import schema_to_json
 from millpond.plan.types import List, Map, Struct
 
@@ -79,7 +80,9 @@ def create_table(
             table=table,
             hint="open it with delta_table(), or choose another place",
         )
-    return delta_table(location)
+    table_ = delta_table(location)
+    put_checksum(store, 0, checksum(table_.snapshot, files=0, size=0, txn_id=txn_id))
+    return table_
 
 
 def _check(

@@ -7,6 +7,7 @@ decides whether it goes on behind them or is refused.
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from millpond.base.errors import (
     CommitError,
+    MillpondError,
     ObjectNotFoundError,
     PlanError,
     RepeatedTransactionError,
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from millpond.base.settings import Settings
+    from millpond.kernel.actions import Protocol
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.table import DeltaTable
     from millpond.kernel.write.conflicts import Winner
@@ -72,6 +75,8 @@ if TYPE_CHECKING:
     from millpond.plan.expr import Expr
     from millpond.plan.types import Struct
 
+CHECKPOINT_INTERVAL: Final = "delta.checkpointInterval"
+_log = logging.getLogger("millpond.kernel")
 MAX_RETRIES: Final = 100
 ENGINE_INFO: Final = "Millpond/0.1.0"
 
@@ -116,6 +121,7 @@ class Transaction:
             )
         check_writable(table.snapshot)
         self.table = table
+        self._settings = settings
         self.store = open_store(table.location, settings=settings)
         self.isolation = isolation
         self.txn_id = str(uuid.uuid4())
@@ -302,8 +308,42 @@ class Transaction:
             raise
         if self.result.skipped:
             self.rollback()
+        else:
+            self._after_commit(self.result.version)
         self._base = None
         return self.result
+
+    def _after_commit(self, version: int) -> None:
+        """A checksum where the one before is known, and a checkpoint when it is time.
+
+        The commit stands whatever becomes of these: they only spare readers some work.
+        """
+        try:
+            self._write_checksum(version)
+            interval = self._metadata.configuration.get(CHECKPOINT_INTERVAL, "10")
+            if interval.isdigit() and int(interval) and version % int(interval) == 0:
+                from millpond.kernel.write.checkpoint import write_checkpoint
+
+                write_checkpoint(self.table.update(), settings=self._settings)
+        except MillpondError as error:
+            _log.warning("the upkeep after version %d of %s failed: %s", version,
+                         self.table.location, error.message)  # fmt: skip
+
+    def _write_checksum(self, version: int) -> None:
+        from millpond.kernel.write.upkeep import checksum, put_checksum, read_checksum
+
+        known = read_checksum(self.store, version - 1)
+        try:
+            files, size = int(known["numFiles"]), int(known["tableSizeBytes"])  # type: ignore[index]
+        except (TypeError, KeyError, ValueError):
+            return
+        sizes = [r["size"] for r in self._removes.values() if isinstance(r.get("size"), int)]
+        if len(sizes) < len(self._removes) or version != self._snapshot.version + 1:
+            return
+        files += len(self._adds) - len(self._removes)
+        size += sum(int(add.get("size") or 0) for add in self._adds) - sum(sizes)
+        new = replace(self._snapshot, protocol=self._protocol(), metadata=self._metadata)
+        put_checksum(self.store, version, checksum(new, files=files, size=size, txn_id=self.txn_id))
 
     def _commit(self, max_retries: int, on_repeated: str) -> CommitResult:
         repeated = self._repeated(self._known_transactions())
@@ -431,12 +471,7 @@ class Transaction:
         actions: list[tuple[str, Mapping[str, Any]]] = [
             ("commitInfo", self._commit_info(version, last_time))
         ]
-        protocol = needed_protocol(
-            self._metadata.schema,
-            self._metadata.configuration,
-            domains=bool(self._domains),
-            old=self._snapshot.protocol,
-        )
+        protocol = self._protocol()
         if protocol != self._snapshot.protocol:
             actions.append(("protocol", protocol.to_dict()))
         metadata = self._stamped(version, last_time)
@@ -452,6 +487,15 @@ class Transaction:
         actions += [("add", _without_nulls(add)) for add in self._adds]
         actions += [("cdc", cdc) for cdc in self._cdc]
         return encode_commit(actions)
+
+    def _protocol(self) -> Protocol:
+        """The protocol that the table has after this transaction."""
+        return needed_protocol(
+            self._metadata.schema,
+            self._metadata.configuration,
+            domains=bool(self._domains),
+            old=self._snapshot.protocol,
+        )
 
     def _commit_info(self, version: int, last_time: int | None) -> dict[str, Any]:
         now = int(time.time() * 1000)
@@ -505,12 +549,7 @@ class Transaction:
 
     def _mine(self) -> Mine:
         changes = self._metadata != self._snapshot.metadata
-        protocol = needed_protocol(
-            self._metadata.schema,
-            self._metadata.configuration,
-            domains=bool(self._domains),
-            old=self._snapshot.protocol,
-        )
+        protocol = self._protocol()
         return Mine(
             frozenset(self._removes),
             frozenset(self._txns),
