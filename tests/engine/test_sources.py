@@ -173,6 +173,13 @@ def test_a_damaged_file_is_named(engine: Executor, tmp_path: Path, damage: str) 
         rows(Scan("parquet", (file,), Struct.of(a=LONG)), engine)
 
 
+@pytest.mark.parametrize("format_", ["parquet", "json", "csv"])
+def test_a_directory_is_no_file(engine: Executor, tmp_path: Path, format_: Any) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SourceError, match=r"folder.* is a directory"):
+        rows(Scan(format_, (File(str(tmp_path / "folder")),), Struct.of(a=LONG)), engine)
+
+
 def test_odd_file_names(engine: Executor, tmp_path: Path) -> None:
     names = [
         "a b.parquet",

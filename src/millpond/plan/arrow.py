@@ -125,7 +125,7 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
         return from_arrow(type_.storage_type)
     raise SchemaError(
         f"Arrow type {type_} has no counterpart",
-        hint="leave it out, or cast it first: uint64 to decimal128(20, 0), time and duration to int64",
+        hint="leave it out, or cast it first: uint64 to decimal128(20, 0), others to int64",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,65 @@ def test_csv_that_repeats_a_name_or_is_not_utf8_is_refused(tmp_path: Path) -> No
     (tmp_path / "y.csv").write_bytes("a,b\n1,é\n".encode("latin-1"))
     with pytest.raises(SourceError, match=r"y\.csv can't be read: column b is not UTF-8"):
         scan(tmp_path / "y.csv")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [pa.array([1], pa.uint64()), pa.array([1], pa.time64("us")), pa.array([1], pa.duration("s"))],
+    ids=lambda array: str(array.type),
+)
+def test_a_column_that_cannot_be_read_can_be_left_out(
+    array: pa.Array, run: Any, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"c": array, "k": [7]}), tmp_path / "x.parquet")
+    with pytest.raises(SchemaError, match=r"column c of .*x\.parquet") as caught:
+        scan(tmp_path / "x.parquet")
+    assert "columns=[...]" in str(caught.value.hint)
+    assert run(scan(tmp_path / "x.parquet", columns=["k"]))[0] == [{"k": 7}]
+    assert run(scan(tmp_path / "x.parquet", schema=t.Struct.of(k=t.LONG)))[0] == [{"k": 7}]
+    with pytest.raises(SchemaError, match="column c of"):
+        scan(tmp_path / "x.parquet", columns=["c"])
+
+
+def test_columns_that_conflict_can_be_left_out(run: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1], "k": [1]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"a": ["x"], "k": [2]}), tmp_path / "2.parquet")
+    with pytest.raises(SchemaError, match="column a is long in"):
+        scan(tmp_path)
+    assert run(scan(tmp_path, columns=["k"]))[0] == [{"k": 1}, {"k": 2}]
+
+
+def test_a_repeated_column_names_its_file(run: Any, tmp_path: Path) -> None:
+    one = pa.array([1])
+    pq.write_table(pa.table([one, one, one], names=["a", "b", "a"]), tmp_path / "x.parquet")
+    with pytest.raises(SchemaError, match=r"column a of .*x\.parquet: 2 columns"):
+        scan(tmp_path / "x.parquet")
+    assert run(scan(tmp_path / "x.parquet", columns=["b"]))[0] == [{"b": 1}]
+
+
+def test_tabs(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("a\tb\n1\tx,y\n")
+    assert run(scan(tmp_path / "x.tsv"))[0] == [{"a": 1, "b": "x,y"}]
+    (tmp_path / "z.tsv").write_text("a;b\n1;2\n")
+    given = scan(tmp_path / "z.tsv", csv=CsvOptions(delimiter=";"))
+    assert run(given)[0] == [{"a": 1, "b": 2}]
+    (tmp_path / "y.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(PlanError, match="different formats"):
+        scan(tmp_path)
+
+
+def test_what_the_system_refuses_is_an_error_of_ours(tmp_path: Path, monkeypatch: Any) -> None:
+    with pytest.raises(SourceError, match="too long"):
+        scan(tmp_path / f"{'x' * 300}.csv")
+
+    def denied(path: str) -> Any:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    with pytest.raises(SourceError, match="Permission denied") as caught:
+        scan(tmp_path)
+    assert caught.value.path == str(tmp_path)
+    assert "may read" in str(caught.value.hint)
 
 
 def test_clear_errors(folder: Path) -> None:

@@ -20,7 +20,7 @@ from millpond.plan.paths import Name, format_path
 from millpond.plan.sources import ColumnStats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from millpond.engine.arrow.source.files import Files
 
@@ -37,19 +37,35 @@ class Footer:
     metadata: Any
     layout: Layout
     schema: t.Struct
+    refused: dict[str, SchemaError]
+    """Columns that can't be read, and why."""
 
 
-def parquet_schema(paths: list[str], files: Files) -> tuple[list[Footer], t.Struct]:
-    """The footers of files, and the columns of all of them, united by name."""
+def parquet_schema(
+    paths: list[str], files: Files, needed: Container[str] | None = None
+) -> tuple[list[Footer], t.Struct]:
+    """The footers of files, and the columns of all of them, united by name.
+
+    Columns that can't be read, or are too different to be one, are errors, if they are needed (all
+    are, if that is not said); otherwise they are left out.
+    """
     footers = [_footer(path, files) for path in paths]
     united: dict[str, tuple[t.Field, str]] = {}
+    refused: dict[str, SchemaError] = {}
     for footer in footers:
+        refused = {**footer.refused, **refused}
         for field in footer.schema:
             known = united.get(field.name)
-            if known is None:
-                united[field.name] = (field, footer.path)
+            try:
+                found = _unite(known, (field, footer.path)) if known else field
+            except SchemaError as error:
+                refused.setdefault(field.name, error)
             else:
-                united[field.name] = (_unite(known, (field, footer.path), field.name), known[1])
+                united[field.name] = (found, known[1] if known else footer.path)
+    for name, reason in refused.items():
+        if needed is None or name in needed:
+            raise reason
+        united.pop(name, None)
     everywhere = set.intersection(*(set(footer.schema.names) for footer in footers))
     fields = (
         t.Field(f.name, f.type, f.nullable or f.name not in everywhere) for f, _ in united.values()
@@ -68,17 +84,21 @@ def _footer(path: str, files: Files) -> Footer:
         raise unreadable(path, error) from error
     finally:
         files.release(file)
-    fields = []
+    fields: dict[str, t.Field] = {}
+    refused: dict[str, SchemaError] = {}
     for field in schema:
         try:
-            fields.append(t.Field(field.name, _type_of(field.type), field.nullable))
+            if field.name in fields:
+                raise SchemaError(f"{schema.names.count(field.name)} columns have this name")
+            fields[field.name] = t.Field(field.name, _type_of(field.type), field.nullable)
         except SchemaError as error:
-            raise SchemaError(
-                f"column {field.name} of {path}: {error.message}", hint="give a schema"
-            ) from error
-    return Footer(
-        path, size, parquet.metadata.num_rows, parquet.metadata, layout, t.Struct(tuple(fields))
-    )
+            refused[field.name] = SchemaError(
+                f"column {field.name} of {path}: {error.message}",
+                hint="leave it out with columns=[...], or write the file without it",
+            )
+    kept = t.Struct(tuple(f for name, f in fields.items() if name not in refused))
+    metadata = parquet.metadata
+    return Footer(path, size, metadata.num_rows, metadata, layout, kept, refused)
 
 
 def _type_of(type_: pa.DataType) -> t.DataType:
@@ -96,13 +116,14 @@ def _type_of(type_: pa.DataType) -> t.DataType:
     return from_arrow(type_)
 
 
-def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str], where: str) -> t.Field:
+def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str]) -> t.Field:
     """One field for a column of two files; what can't be united names both files and types."""
     type_ = _united(known[0].type, other[0].type)
     if type_ is None:
+        here, there = (f"{field.type} in {path}" for field, path in (known, other))
         raise SchemaError(
-            f"column {where} is {known[0].type} in {known[1]} and {other[0].type} in {other[1]}",
-            hint="scan them apart, or give a schema without this column",
+            f"column {known[0].name} is {here} and {there}",
+            hint="scan them apart, or leave the column out with columns=[...]",
         )
     return t.Field(known[0].name, type_, known[0].nullable or other[0].nullable)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import PlanError, SourceError
-from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url
+from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url, unreadable
 from millpond.plan.arguments import items_of, path_of, schema_of, wrong
 from millpond.plan.sources import CONTENT, FORMATS, CsvOptions, File, Format, Scan
 from millpond.plan.types import BINARY, Struct
@@ -27,6 +27,7 @@ _FORMATS: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".csv": "csv",
+    ".tsv": "csv",
 }
 _PACKED = (".gz", ".bz2", ".zst", ".lz4")
 
@@ -46,7 +47,7 @@ def scan(
     Without a schema, Parquet footers tell it (of all files: columns are united by name, narrower
     types widened); for JSON and CSV it is inferred from the first megabyte of the first file.
     `schema` may be a struct, types by name, or an Arrow schema. `columns` chooses some. `csv` says
-    how CSV files are written.
+    how CSV files are written; fields of `.tsv` files are parted by tabs unless it says otherwise.
     """
     from millpond.engine.arrow.footers import parquet_schema, parquet_stats
     from millpond.engine.arrow.guess import guess_schema
@@ -60,8 +61,11 @@ def scan(
         if format is not None and format not in FORMATS:
             raise PlanError(f"unknown format {format!r}", hint=f"one of {', '.join(FORMATS)}")
         kind = format or _format_of(found)
+        if options is None and format is None and _is_tsv(found[0]):
+            options = CsvOptions(delimiter="\t")
         if kind == "parquet":
-            footers, known = parquet_schema(found, files)
+            needed = names if given is None else ()
+            footers, known = parquet_schema(found, files, needed)
             wanted = known if given is None else given
             wanted = wanted if names is None else wanted.select(names)
             described = tuple(File(f.path, f.size, f.rows) for f in footers)
@@ -98,7 +102,11 @@ def _expand(paths: object, files: Files) -> list[str]:
         raise PlanError("there is no file to scan: the list is empty", hint="give a path")
     found = []
     for item in given:
-        found += _expand_one(path_of(item, "scan()"), files)
+        path = path_of(item, "scan()")
+        try:
+            found += _expand_one(path, files)
+        except OSError as error:
+            raise unreadable(path, error) from error
     return found
 
 
@@ -117,9 +125,14 @@ def _expand_one(path: str, files: Files) -> list[str]:
     elif Path(local).exists():
         return [local]
     else:
-        raise SourceError(f"there is no file {path}", engine=ENGINE, path=path)
+        raise FileNotFoundError(path)
     if not found:
-        raise SourceError(f"no file matches {path}", engine=ENGINE, path=path)
+        raise SourceError(
+            f"no file matches {path}",
+            engine=ENGINE,
+            path=path,
+            hint="check the path; files whose names begin with _ or . are left out",
+        )
     return sorted(found)
 
 
@@ -138,27 +151,39 @@ def _shown(path: str) -> bool:
 
 
 def _format_of(paths: list[str]) -> Format:
-    kinds: dict[Format, str] = {}
+    kinds: dict[str, str] = {}
     for path in paths:
-        name = path.lower()
-        for suffix in _PACKED:
-            name = name.removesuffix(suffix)
-        kind = _FORMATS.get(os.path.splitext(name)[1])  # noqa: PTH122 - URLs are no file paths
+        kind = _FORMATS.get(_suffix(path))
         if kind is None:
             raise PlanError(
                 f"the format of {path} is not known by its name",
-                hint="give format='parquet', 'json' or 'csv'",
+                hint=f"give format=, one of {', '.join(FORMATS)}",
             )
-        kinds.setdefault(kind, path)
+        # Tabs are another format than commas, though they are read alike.
+        kinds.setdefault("tsv" if _is_tsv(path) else kind, path)
     if len(kinds) > 1:
         shown = " and ".join(f"{path} ({kind})" for kind, path in kinds.items())
         raise PlanError(f"the files have different formats: {shown}", hint="scan them apart")
-    return next(iter(kinds))
+    return _FORMATS[_suffix(paths[0])]
+
+
+def _suffix(path: str) -> str:
+    name = path.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    return os.path.splitext(name)[1]  # noqa: PTH122 - URLs are no file paths
+
+
+def _is_tsv(path: str) -> bool:
+    return _suffix(path) == ".tsv"
 
 
 def _size(path: str, files: Files) -> int:
     local = local_path(path)
     if local is not None:
-        return Path(local).stat().st_size
+        try:
+            return Path(local).stat().st_size
+        except OSError as error:
+            raise unreadable(path, error) from error
     address, name = split_url(path)
     return files.store(address).head(name).size

@@ -1,13 +1,14 @@
 """Where a scan's files are, as Spark wants to be told; none may vanish without an error.
 
-Spark skips files whose names start with `_` or `.`, and reads an empty file as no rows, even when
-it is asked for that very file. Both are caught here.
+Spark skips files whose names start with `_` or `.`, and reads an empty file or a directory as no
+rows, even when it is asked for that very file. All are caught here.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,13 +31,7 @@ def spark_path(path: str, context: Context, *, may_be_empty: bool) -> str:
     if scheme != "file":
         return _remote(path, scheme)
     local = os.path.abspath(_local(path))  # noqa: PTH100 - `resolve` would follow links
-    if not may_be_empty and _is_empty(local):
-        raise SourceError(
-            f"{local} is empty",
-            engine="spark",
-            path=local,
-            hint="the file can't be read: check that it is complete and of the right format",
-        )
+    _check(local, may_be_empty=may_be_empty)
     name = local.rpartition("/")[2]
     return f"file:{_link(local, context) if _is_skipped(name) else local}"
 
@@ -75,11 +70,24 @@ def _local(path: str) -> str:
     return unquote(path.removeprefix("file:")) if path.startswith("file:") else path
 
 
-def _is_empty(local: str) -> bool:
+def _check(local: str, *, may_be_empty: bool) -> None:
+    """Refuse what Spark would read as no rows: a directory, and an empty file that can't be one."""
     try:
-        return os.stat(local).st_size == 0  # noqa: PTH116 - may be called for thousands of files
+        found = os.stat(local)  # noqa: PTH116 - may be called for thousands of files
     except OSError:
-        return False  # Spark says what is wrong with it
+        return  # Spark says what is wrong with it
+    if stat.S_ISDIR(found.st_mode):
+        reason = "is a directory"
+    elif found.st_size == 0 and not may_be_empty:
+        reason = "is empty"
+    else:
+        return
+    raise SourceError(
+        f"{local} {reason}",
+        engine="spark",
+        path=local,
+        hint="the file can't be read: check that it is complete and of the right format",
+    )
 
 
 def _is_skipped(name: str) -> bool:
