@@ -80,7 +80,9 @@ def _held(path: str, columns: Struct) -> Struct:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(pa.BufferReader(footer_bytes(path)))
+        # What is stored in 96 bits Spark reads as it is.
+        buffer = pa.BufferReader(footer_bytes(path))
+        schema = pq.ParquetFile(buffer, coerce_int96_timestamp_unit="us").schema_arrow
     except (OSError, pa.ArrowException, MillpondError):
         return columns  # of a file that can't be read Spark says why
     found = _held_type(columns, pa.struct(list(schema)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millpond.engine.spark.nanos import in_micros, split_by_nanos
+from millpond.engine.spark.required import are_there
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
 from millpond.plan.stored_fields import is_renamed
@@ -44,7 +45,12 @@ class Reading:
             from millpond.engine.spark.jsonlines import read_json_lines
 
             return read_json_lines(self, paths, context, known)
-        return _read_parquet(self, paths, context, known)
+        required = [field.name for field in self.columns if not field.nullable]
+        if not required:
+            return _read_parquet(self, paths, context, known)
+        path = context.hidden()
+        df = _read_parquet(self, paths, context, {**known, path: "file_path"})
+        return df.filter(are_there(required, path, context)).drop(path)
 
 
 def reader(context: Context) -> DataFrameReader:

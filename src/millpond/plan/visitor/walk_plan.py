@@ -64,8 +64,9 @@ class PlanWalk:
         """One node."""
         visit = NODE_VISITS.get(type(node))
         # Of a scan the engine is also told under which names files hold the columns.
-        is_scan = isinstance(node, sources.Scan | sources.DynamicScan)
-        head = (siblings, self.schema(node.columns if is_scan else node.schema))
+        scans = (sources.Scan, sources.DynamicScan)
+        columns = node.columns if isinstance(node, scans) else node.schema
+        head = (siblings, self.schema(columns))
         if visit is None:
             self.visitor.visit_unknown(*head, node.kind, node, children)
         elif self.is_leaf(node):

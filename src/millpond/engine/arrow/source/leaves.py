@@ -50,6 +50,13 @@ class Layout:
             # Of two columns of one name the first counts, as in every other reader.
             self.columns.setdefault(field.name, Column(field.type, number))
             number += _leaf_count(field.type)
+        if not leaf_count:
+            raise SourceError(
+                f"{path} holds no columns",
+                engine=ENGINE,
+                path=path,
+                hint="leave the file out, or write it with a column",
+            )
         if number != leaf_count:
             raise SourceError(
                 f"{path} has {leaf_count} leaf columns, its schema shows {number}",
@@ -60,6 +67,12 @@ class Layout:
     def in_file(self, wanted: Struct) -> Struct:
         """These columns under the names that they and their members have in this file."""
         return self._names.in_file(wanted)
+
+    def require(self, wanted: Struct) -> None:
+        """Refuse a file that lacks a column which is never null."""
+        for field, stored in zip(wanted, self.in_file(wanted), strict=True):
+            if not field.nullable and stored.name not in self.columns:
+                raise unfit(self.path, field.name, "is missing, and it never should be null")
 
     def steps(self, steps: tuple[str, ...]) -> tuple[str, ...]:
         """A path of member names as the plan has them, under their names in this file."""

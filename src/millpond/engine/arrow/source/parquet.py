@@ -81,6 +81,9 @@ class ParquetSource:
             context.files.release(self.file)
             raise unreadable(path, error) from error
         context.counters.add("files_opened")
+        if columns is not None and self.metadata.num_rows:
+            own = Struct(tuple(field for field in columns if field.name not in constants))
+            self.layout.require(own)
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
         self._repeating: dict[int, float] = {}
