@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from millpond.base.errors import CorruptLogError, SchemaError, UnsupportedFeatureError
-from millpond.kernel.mapping import FIELD_ID, PHYSICAL_NAME, STORED_ID, STORED_NAME, TableColumns
+from millpond.kernel.mapping import FIELD_ID, PHYSICAL_NAME, TableColumns
+from millpond.plan.stored_fields import STORED_ID, STORED_NAME, check_stored, logical
 from millpond.plan.typejson import schema_from_json, schema_to_json
 from millpond.plan.types import LONG, STRING, DataType, Field, List, Map, Struct
 
@@ -49,17 +50,28 @@ def test_name_mode() -> None:
         assert f'"{STORED_NAME}":"{stored}"' in schema_to_json(scanned)
 
 
-def test_id_mode_finds_by_id_alone() -> None:
+def test_id_mode() -> None:
     columns = TableColumns.of(SCHEMA, "id", table="t")
     assert columns.physical_path(("o", "x")) == ("c2", "c4")
     scanned = columns.scan_columns(["l", "a"])
     assert scanned.names == ("l", "a")
-    assert scanned.field("a").metadata_dict() == {STORED_ID: 1, "comment": "kept"}
+    assert scanned.field("a").metadata_dict() == {
+        STORED_ID: 1,
+        STORED_NAME: "c1",
+        "comment": "kept",
+    }
     element = scanned.field("l").type
     assert isinstance(element, List)
     assert isinstance(element.element, Struct)
-    assert element.element.field("z").metadata_dict() == {STORED_ID: 6}
-    assert STORED_NAME not in schema_to_json(columns.scan_columns())
+    assert element.element.field("z").metadata_dict() == {STORED_ID: 6, STORED_NAME: "c6"}
+
+
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_scans_take_these_columns(mode: str) -> None:
+    scanned = TableColumns.of(SCHEMA, mode, table="t").scan_columns()
+    check_stored(scanned)
+    assert logical(scanned).names == SCHEMA.names
+    assert "stored" not in schema_to_json(logical(scanned))
 
 
 @pytest.mark.parametrize("mode", [None, "none", "NONE"])

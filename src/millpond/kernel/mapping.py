@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from millpond.base.errors import CorruptLogError, UnsupportedFeatureError
+from millpond.plan.stored_fields import STORED_ID, STORED_NAME
 from millpond.plan.types import DataType, Field, List, Map, Struct
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ MODES: Final[tuple[Mode, ...]] = ("none", "name", "id")
 
 PHYSICAL_NAME: Final = "delta.columnMapping.physicalName"
 FIELD_ID: Final = "delta.columnMapping.id"
-STORED_NAME: Final = "millpond.stored.name"
-STORED_ID: Final = "parquet.field.id"
 _DELTA: Final = "delta."
 
 
@@ -92,9 +91,9 @@ class TableColumns:
     def _scanned(self, field: Field) -> Field:
         metadata = _without_ours(field)
         if self.mode == "id":
-            # Never by name: a file in which the id is missing does not have the column.
             metadata[STORED_ID] = field.metadata_dict()[FIELD_ID]
-        elif self.physical_name(field) != field.name:
+        # In mode `id` too: scans ask files without ids for a name, never for the logical one.
+        if self.physical_name(field) != field.name:
             metadata[STORED_NAME] = self.physical_name(field)
         return field.with_metadata(metadata)
 
