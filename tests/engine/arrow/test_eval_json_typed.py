@@ -55,7 +55,7 @@ FITTING: dict[DataType, st.SearchStrategy[str]] = {
     DOUBLE: NUMBER_TEXTS,
     FLOAT: NUMBER_TEXTS,
     STRING: WORD_TEXTS,
-    DATE: st.sampled_from(['"2024-05-31"', '"0001-01-01"']),
+    DATE: st.sampled_from(['"2024-05-31"', '"0001-01-01"', '"9999-12-31"']),
     TIMESTAMP: st.sampled_from(['"2024-05-31T12:00:00.123456Z"', '"2024-05-31 12:00:00+01:00"']),
     TIMESTAMP_NTZ: st.sampled_from(['"2024-05-31T12:00:00"', '"1969-12-31 23:59:59.5"']),
     Decimal(9, 3): st.sampled_from(["1", "-0", "1.5", "123456.789", "1e2", "0.010"]),

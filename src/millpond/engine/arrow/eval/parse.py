@@ -39,6 +39,14 @@ _MOMENT: Final = (
     r"(?P<zone>Z|(?P<sign>[+-])(?P<zone_hour>[0-9]{2}):(?P<zone_minute>[0-9]{2}))?)?$"
 )
 _MOMENT_RE: Final = re.compile(_MOMENT)
+_PLAIN_DATE: Final = r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
+_PLAIN_TIME: Final = r"[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+_PLAIN: Final[dict[DataType, str]] = {
+    DATE: f"{_PLAIN_DATE}$",
+    TIMESTAMP: f"{_PLAIN_DATE}{_PLAIN_TIME}Z$",
+    TIMESTAMP_NTZ: f"{_PLAIN_DATE}{_PLAIN_TIME}$",
+}
+"""The forms of most texts, which Arrow reads in the same way."""
 _PARTS: Final = ("year", "month", "day", "hour", "minute", "second", "zone_hour", "zone_minute")
 _DAYS_1970: Final = dt.date(1970, 1, 1).toordinal()
 _DAYS_400: Final = 146_097
@@ -119,6 +127,12 @@ def read_decimal(text: str, type_: Decimal) -> decimal.Decimal | None:
 
 def moments(column: pa.Array, target: DataType, *, zones: bool = True) -> pa.Array:
     """ISO 8601 texts as dates or timestamps; with `zones=False` a text with a zone is null."""
+    plain = all_true(pc.match_substring_regex(column, _PLAIN[target]))
+    if plain and (zones or target != TIMESTAMP):
+        try:
+            return column.cast(to_arrow(target))
+        except pa.ArrowInvalid:
+            pass  # there is no such day or hour: find it below
     parts = pc.extract_regex(column, _MOMENT)
     number = {name: _numbers(parts, name) for name in _PARTS}
     months = (number["year"] - 1970) * 12 + number["month"] - 1
@@ -172,14 +186,14 @@ def read_moment(text: str, target: DataType, *, zones: bool = True) -> int | Non
     part = {name: int(value or 0) for name, value in match.groupdict().items() if name in _PARTS}
     try:
         # Python's calendar has no year 0; 400 years later the days are the same.
-        day = dt.date(part["year"] + 400, part["month"], part["day"]).toordinal()
+        day = dt.date(part["year"] or 400, part["month"], part["day"]).toordinal()
         dt.time(part["hour"], part["minute"], part["second"])
     except ValueError:
         return None
     offset = part["zone_hour"] * 60 + part["zone_minute"]
     if offset > 18 * 60 or part["zone_minute"] > 59:
         return None
-    days = day - _DAYS_1970 - _DAYS_400
+    days = day - _DAYS_1970 - (0 if part["year"] else _DAYS_400)
     if target == DATE:
         return days
     offset = 0 if target == TIMESTAMP_NTZ else -offset if match["sign"] == "+" else offset
