@@ -77,7 +77,7 @@ def encode(path: str) -> str:
 
 def canonical(path: str) -> str:
     """One spelling for each local absolute path: `file:/x`, `file:///x` and `/x` are one file."""
-    return _local(path, decode=False) if path[:5].lower() == "file:" else path
+    return _local(path, decode=False) if path.startswith(("file:", "FILE:")) else path
 
 
 def spellings(path: str) -> tuple[str, ...]:

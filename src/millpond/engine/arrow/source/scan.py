@@ -14,6 +14,7 @@ from millpond.engine.arrow.source.csvfile import read_csv
 from millpond.engine.arrow.source.jsonfiles import read_json_files
 from millpond.engine.arrow.source.parquet import Constant, ParquetSource
 from millpond.engine.arrow.source.prune import may_hold
+from millpond.plan.types import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.operator import Steps
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.types import DataType
+
+_LONGS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def scan_entries(
     entries: Iterator[Entry], spec: ScanSpec, context: Context
 ) -> Iterator[pa.RecordBatch]:
     """The rows of files, one after the other; those that can't match are not opened."""
-    if spec.conditions:
+    if spec.constant_predicates:
         entries = _matching(entries, spec, context)
     if spec.format == "bytes":
         yield from read_bytes(entries, spec, context)
@@ -110,7 +113,7 @@ def may_match(entry: Entry, spec: ScanSpec) -> bool:
             return None
         return constant_bounds(constant.value, type_)
 
-    return all(may_hold(predicate, lookup) for predicate in spec.predicates)
+    return all(may_hold(predicate, lookup) for predicate in spec.constant_predicates)
 
 
 def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
@@ -161,8 +164,13 @@ def entries_of(scan: Any) -> list[Entry]:
     found = []
     for file in scan.files:
         constants = {
-            name: Constant(literal(value, type_).value, type_)
+            name: Constant(value if _is_plain(value, type_) else literal(value, type_).value, type_)
             for name, type_, value in zip(scan.constants, types, file.constants, strict=True)
         }
         found.append(Entry(file.path, constants, rows=file.rows))
     return found
+
+
+def _is_plain(value: Any, type_: DataType) -> bool:
+    """Whether a constant is what a literal would make of it: of a million files, most are."""
+    return value is None or (type(value) is int and type_ == LONG and -_LONGS <= value < _LONGS)

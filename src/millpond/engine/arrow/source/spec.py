@@ -17,7 +17,8 @@ from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.text import TextCondition, text_condition
-from millpond.plan.bound import conjuncts
+from millpond.plan.bound import conjuncts, row_paths
+from millpond.plan.paths import Name
 from millpond.plan.sources import DynamicScan, Scan
 from millpond.plan.types import Field, Struct
 
@@ -73,6 +74,17 @@ class ScanSpec:
     def predicates(self) -> tuple[BoundExpr, ...]:
         """The conditions' expressions."""
         return tuple(condition.expr for condition in self.conditions)
+
+    @cached_property
+    def constant_predicates(self) -> tuple[BoundExpr, ...]:
+        """Those that a file's constants say something about."""
+        return tuple(expr for expr in self.predicates if self._tells(expr))
+
+    def _tells(self, expr: BoundExpr) -> bool:
+        firsts = [path.steps[0] for path in row_paths(expr)]
+        return not firsts or any(
+            isinstance(step, Name) and step.name in self.constants for step in firsts
+        )
 
     def survivors(
         self,
