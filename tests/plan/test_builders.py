@@ -116,7 +116,7 @@ class TestValues:
             ([{"a": "x"}], t.Struct.of(a=t.LONG), "do not make a table"),
             ([{"a": 300}], t.Struct.of(a=t.BYTE), "do not make a table"),
             ([{"a": 1}, {"A": 1}], t.Struct.of(a=t.LONG), "row 1 has 'A', the schema has not"),
-            (pa.table({"a": [300]}), t.Struct.of(a=t.BYTE), "does not fit struct<a: byte>"),
+            (pa.table({"a": [300]}), t.Struct.of(a=t.BYTE), "'a' is int64 and does not fit"),
             (pa.table({"b": [1]}), t.Struct.of(a=t.LONG), "does not fit struct<a: long>"),
         ],
         ids=str,
