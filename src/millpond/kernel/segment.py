@@ -152,7 +152,9 @@ class LogSegmentBuilder:
         commits = tuple(self.commits[v] for v in range(first, version + 1))
         least = -1 if checkpoint is None else checkpoint.version
         checksums = [v for v in self.checksums if least <= v <= version]
-        compactions = (c for c in self.compactions if first <= c.name.version)
+        compactions = (
+            c for c in self.compactions if first <= c.name.version and c.name.end <= version
+        )
         if self.log_tail:
             tail = self.log_tail[0].name.version
             compactions = (c for c in compactions if c.name.end < tail)
