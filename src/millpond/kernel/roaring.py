@@ -10,7 +10,8 @@ array([            3,             4, 1099511627776])
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,7 +30,8 @@ _BUCKET_LEAST: Final = 12
 """The bytes of the smallest bucket: its key and an empty bitmap."""
 
 
-class _Container(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Container:
     """Where the low 16 bits of some positions lie, and how many there are."""
 
     base: int
