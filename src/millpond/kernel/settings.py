@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CorruptLogError, MillpondError
 from millpond.kernel.actions import DOMAIN, TXN, AppTransaction, DomainMetadata, log_columns
+from millpond.kernel.durations import APP_TRANSACTIONS, duration_millis
 from millpond.kernel.machine import Consume, StateMachinePhase, Terminus
 from millpond.kernel.phase import BasePhase, list_log, log_error, scan_log, together
 from millpond.kernel.segment import LogSegmentBuilder
@@ -70,8 +72,20 @@ class ReadSettings(BasePhase):
                     domain["domain"], domain["configuration"] or "", bool(domain["removed"])
                 )
                 domains.setdefault(made.domain, made)
+        oldest = self._oldest_transaction()
+        if oldest is not None:
+            transactions = {
+                app: txn
+                for app, txn in transactions.items()
+                if txn.last_updated is None or txn.last_updated >= oldest
+            }
         live = {name: domain for name, domain in domains.items() if not domain.removed}
         return Terminus(TableSettings(transactions, live))
+
+    def _oldest_transaction(self) -> int | None:
+        """App transactions that were last updated before this moment have expired."""
+        kept = duration_millis(self.snapshot.metadata, APP_TRANSACTIONS)
+        return None if kept is None else int(time.time() * 1000) - kept
 
     def failed(self, error: MillpondError) -> MillpondError:
         """A file of the log that can't be read is named."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from millpond.base.errors import PlanError
 from millpond.kernel.actions import ADD, REMOVE, log_columns, picked
+from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.phase import scan_log, together, vector_id
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.kernel.scan import FILE_COLUMNS, Scan, keyed
@@ -20,45 +19,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from millpond.kernel.actions import Metadata
     from millpond.kernel.segment import LogFile
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
-
-DELETED_FILES: Final = "delta.deletedFileRetentionDuration"
-LOG_FILES: Final = "delta.logRetentionDuration"
-_DEFAULTS: Final = {DELETED_FILES: "interval 1 week", LOG_FILES: "interval 30 days"}
-_UNITS: Final = {
-    "millisecond": 1,
-    "second": 1000,
-    "minute": 60_000,
-    "hour": 3_600_000,
-    "day": 86_400_000,
-    "week": 7 * 86_400_000,
-}
-_INTERVAL = re.compile(r"(?:interval\s+)?((?:\d+\s+[a-z]+\s*)+)", re.IGNORECASE)
-
-
-def duration_millis(metadata: Metadata, key: str) -> int:
-    """A property such as `interval 2 weeks`, in milliseconds.
-
-    >>> from millpond.kernel.actions import Metadata
-    >>> duration_millis(Metadata("", "", configuration={LOG_FILES: "interval 1 day"}), LOG_FILES)
-    86400000
-    """
-    text = metadata.configuration.get(key, _DEFAULTS[key])
-    match = _INTERVAL.fullmatch(text.strip())
-    total = 0
-    for count, unit in re.findall(r"(\d+)\s+([A-Za-z]+)", match[1] if match else ""):
-        scale = _UNITS.get(unit.lower().rstrip("s"))
-        if scale is None:
-            match = None
-            break
-        total += int(count) * scale
-    if match is None:
-        raise PlanError(f"{key} is {text!r}, not a duration", hint="such as 'interval 7 days'")
-    return total
 
 
 def live_adds(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
@@ -77,7 +41,8 @@ class Tombstones:
     def kept(cls, snapshot: Snapshot) -> Tombstones:
         """Those that the table's retention keeps."""
         now = int(time.time() * 1000)
-        return cls(snapshot, now - duration_millis(snapshot.metadata, DELETED_FILES))
+        kept = duration_millis(snapshot.metadata, DELETED_FILES)
+        return cls(snapshot, now - (kept or 0))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The removes, with one column `remove`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import ObjectExistsError, ObjectNotFoundError, PlanError
 from millpond.base.store import open_store
 from millpond.kernel.actions import ADD, log_columns
+from millpond.kernel.durations import LOG_FILES, duration_millis
 from millpond.kernel.names import (
     LOG_DIRECTORY,
     SIDECARS,
@@ -25,7 +26,7 @@ from millpond.kernel.replay import AddRemoveDedup
 from millpond.kernel.scan import Scan, checkpoint_files, keyed
 from millpond.kernel.segment import LogFile, LogSegmentBuilder
 from millpond.kernel.write.commit import encode_commit, log_path
-from millpond.kernel.write.state import LOG_FILES, duration_millis, plain
+from millpond.kernel.write.state import plain
 from millpond.plan.expr import col
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def clean_log(
     nothing does.
     """
     millis = int(time.time() * 1000) if now is None else int(now.timestamp() * 1000)
-    cutoff = millis - duration_millis(table.metadata, LOG_FILES)
+    cutoff = millis - (duration_millis(table.metadata, LOG_FILES) or 0)
     store = open_store(table.location, settings=settings)
     files = _listed(store, table.location)
     builder = LogSegmentBuilder(table.location, max_version=table.version)
