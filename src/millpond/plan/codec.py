@@ -26,6 +26,8 @@ from millpond.plan.types import Decimal, List, Map, Primitive, Struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from millpond.plan.bound import BoundExpr
+
 VERSION = 1
 _TYPES = (Primitive, Decimal, Struct, List, Map)
 
@@ -113,14 +115,21 @@ def compute_digest(tree: Tree) -> bytes:
 
 def expressions_of(node: Tree) -> Iterator[str]:
     """The names of the functions that a node's own expressions call."""
-    from millpond.plan.bound import BoundCall, BoundExpr
+    from millpond.plan.bound import BoundCall
+
+    for part in parts_of(node):
+        if isinstance(part, BoundCall):
+            yield part.function
+
+
+def parts_of(node: Tree) -> Iterator[BoundExpr]:
+    """Every part of a node's own expressions, children first."""
+    from millpond.plan import bound
     from millpond.plan.tree import topological
 
     for reference in _references(node):
-        if isinstance(reference, BoundExpr):
-            for part in topological(reference):
-                if isinstance(part, BoundCall):
-                    yield part.function
+        if isinstance(reference, bound.BoundExpr):
+            yield from topological(reference)
 
 
 def _everything(root: Tree, skip: Callable[[Tree], bool] = lambda _: False) -> list[Tree]:

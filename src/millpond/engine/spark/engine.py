@@ -143,7 +143,7 @@ class SparkEngine:
             made = watched(self.session, rows, jobs, self._progress)
             return made if ending is None else tail.run(made, ending)
 
-        return SparkExecution(schema, batches, context)
+        return SparkExecution(plan, batches, context)
 
     def _prepared(self, plan: Plan, scope: Scope | None) -> Plan:
         plan = resolve_stored(plan, scope)

@@ -19,10 +19,13 @@ from millpond.base.errors import (
     SourceError,
     SqlError,
 )
+from millpond.engine.spark.evaluation import evaluation_error
 from millpond.engine.spark.faults import FAULT, PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from millpond.plan.node import Plan
 
 _ENGINE = "spark"
 
@@ -79,14 +82,19 @@ _PATH = re.compile(
 # What Spark adds for machines, and advice that does not hold here: ANSI mode stays on.
 _NOISE = re.compile(
     r"\s*SQLSTATE: \w{5}(?:\s*\(line \d+, pos \d+\)|;?\s*line \d+ pos \d+)?;?"
-    r"|\s*If necessary,? set \S+ to \S+ to bypass this error\.?"
+    r"|\s*If necessary,? set \S+ to \S+ to bypass this error(?:, and return NULL instead)?\.?"
     r"|\[MALFORMED_[A-Z_.]+\]\s*|\s*Parse Mode: FAILFAST\. To process malformed records as null "
     r"result, try setting the option 'mode' as 'PERMISSIVE'\."
 )
 
 
-def translate(error: BaseException) -> MillpondError:
-    """The Millpond error that says what this one means; one of ours comes back as it is."""
+def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
+    """The Millpond error that says what this one means; one of ours comes back as it is.
+
+    The plan that was run helps to say which of its expressions failed.
+    """
+    if isinstance(error, EvaluationError) and error.__cause__ is not None:
+        error = error.__cause__  # told without the plan, where that was not known
     if isinstance(error, MillpondError):
         return error
     texts = [_text(e) for e in _chain(error)]
@@ -97,7 +105,9 @@ def translate(error: BaseException) -> MillpondError:
     family = condition.partition(".")[0]
     message = _message(error, texts, condition)
     if family in _EVALUATION:
-        return EvaluationError(message, engine=_ENGINE, hint=_evaluation_hint(family))
+        said = "\n".join(texts)
+        given = _parameters(error)
+        return evaluation_error(condition, given, said=message, text=said, plan=plan)
     if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
         path = _source_path(error, texts)
         return SourceError(message, engine=_ENGINE, path=path, hint=_source_hint(condition, texts))
@@ -227,12 +237,15 @@ def _context_position(error: BaseException) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _source_path(error: BaseException, texts: list[str]) -> str:
+def _parameters(error: BaseException) -> Mapping[str, str]:
     try:
-        parameters = error.getMessageParameters() or {}  # type: ignore[attr-defined]
+        return error.getMessageParameters() or {}  # type: ignore[attr-defined]
     except Exception:  # noqa: BLE001 - not an error with parameters, or a JVM that is gone
-        parameters = {}
-    if path := parameters.get("path"):
+        return {}
+
+
+def _source_path(error: BaseException, texts: list[str]) -> str:
+    if path := _parameters(error).get("path"):
         return _plain_path(str(path))
     for text in texts:
         if found := _PATH.search(text):
@@ -259,13 +272,3 @@ def _source_hint(condition: str, texts: list[str]) -> str:
     if missing or any("FileNotFound" in text or "NoSuchFile" in text for text in texts):
         return "the file is gone or was never there: check the path, or read a current version"
     return "the file can't be read: check that it is complete and of the right format"
-
-
-def _evaluation_hint(family: str) -> str | None:
-    if "ZERO" in family:
-        return "guard the divisor with nullif(x, 0), or use try_divide"
-    if family.startswith(("CAST", "CONVERSION", "CANNOT_PARSE")):
-        return "use try_cast where a value may not fit"
-    if "OVERFLOW" in family or "RANGE" in family:
-        return "cast to a wider type first, or use a try_ function"
-    return None

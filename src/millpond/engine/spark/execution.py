@@ -12,6 +12,7 @@ from millpond.engine.spark.errors import translate
 from millpond.engine.spark.interrupts import held_interrupt
 from millpond.engine.spark.jobs import Jobs
 from millpond.engine.spark.observe import Observer
+from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.counters import Counters
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.progress import Progress
     from millpond.plan.executor import Observation
+    from millpond.plan.node import Plan
 
     Batches = Iterator[pa.RecordBatch]
 
@@ -31,9 +33,13 @@ class SparkExecution:
     """Batches of one plan. Nothing runs before the first one is asked for."""
 
     def __init__(
-        self, schema: pa.Schema, batches: Callable[[Jobs], Batches], context: Context
+        self,
+        plan: Plan,
+        batches: Callable[[Jobs], Batches],
+        context: Context,
     ) -> None:
-        self.schema = schema
+        self.schema = to_arrow_schema(plan.schema)
+        self._plan = plan
         self.counters = Counters.begin()
         self._jobs = Jobs(context.session)
         self._observer = Observer(context.session, self._jobs.tag)
@@ -58,7 +64,7 @@ class SparkExecution:
                 raise
             if self._jobs.is_cancelled:
                 raise RunCancelledError("spark") from None
-            raise translate(error) from error
+            raise translate(error, self._plan) from error
         except BaseException:
             self._close()
             raise

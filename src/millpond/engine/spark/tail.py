@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.batches import conform
 from millpond.engine.spark.expressions import Expressions
+from millpond.engine.spark.expressions.origin import may_fail
 from millpond.engine.spark.frame import Frame
 from millpond.plan.arrow import to_arrow_schema
-from millpond.plan.bound import BoundCall, BoundCast, BoundExpr
 from millpond.plan.order import Head
 from millpond.plan.rows import Filter, FilterOrdered, Project
 from millpond.plan.tree import topological
-from millpond.plan.types import Field, Struct, common_type
+from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from millpond.engine.spark.context import Context
+    from millpond.plan.bound import BoundExpr
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter
-
-_MAY_FAIL = frozenset(
-    ("add", "subtract", "multiply", "divide", "int_divide", "remainder", "negate", "abs")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def split(plan: Plan) -> tuple[Plan, list[Plan]] | None:
     if not found:
         return None
     nodes = above[:found][::-1]
-    if any(_may_fail(expr) for item in nodes for expr in _expressions(item)):
+    if any(may_fail(part) for node in nodes for e in _expressions(node) for part in topological(e)):
         return None
     lowest = nodes[0]
     assert isinstance(lowest, FilterOrdered)
@@ -95,17 +92,6 @@ def _expressions(node: Plan) -> tuple[BoundExpr, ...]:
     if isinstance(node, Filter):
         return (node.predicate,)
     return tuple(c.expr for c in node.columns) if isinstance(node, Project) else ()
-
-
-def _may_fail(expr: BoundExpr) -> bool:
-    for part in topological(expr):
-        if isinstance(part, BoundCall) and part.function in _MAY_FAIL:
-            return True
-        if isinstance(part, BoundCast):
-            widens = common_type(part.arg.type, part.type) == part.type
-            if part.on_error == "error" and not widens:
-                return True
-    return False
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.literals import literal
+from millpond.engine.spark.expressions.origin import place
 from millpond.engine.spark.types import to_spark
 from millpond.plan import types as t
 
@@ -118,5 +119,6 @@ def _checked(
     made: Column = f.when(fits, column)
     if on_error == "null":
         return made
-    text = f.concat(f.lit("'"), column.cast(to_spark(t.STRING)), f.lit(f"' is not a {target}"))
+    shown = column.cast(to_spark(t.STRING))
+    text = f.concat(f.lit("'"), shown, f.lit(f"' is not a {target}{place()}"))
     return made.when(column.isNotNull(), f.raise_error(text))

@@ -13,6 +13,7 @@ from millpond.engine.spark.expressions.calls import call
 from millpond.engine.spark.expressions.casts import cast
 from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.expressions.literals import literal
+from millpond.engine.spark.expressions.origin import made_for
 from millpond.engine.spark.expressions.paths import follow
 from millpond.plan.bound import (
     BoundCall,
@@ -69,7 +70,8 @@ class Expressions:
             if isinstance(node, BoundPath):
                 done[id(node)] = self._path(node, element, element_type)
             else:
-                done[id(node)] = self._build(node, args)
+                with made_for(node, self.api):
+                    done[id(node)] = self._build(node, args)
         return done[id(root)]
 
     def _path(
