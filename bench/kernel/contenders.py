@@ -47,7 +47,7 @@ def _our_open(path: str) -> Work:
 def _our_paths(path: str) -> Work:
     from millpond import delta_table
 
-    return _streamed(lambda: delta_table(path).files(columns=["path"]).batches(engine="arrow"))
+    return _streamed(lambda: delta_table(path).files(columns=["path"]).batches())
 
 
 def _our_plan(path: str, size: int) -> Work:
@@ -55,9 +55,7 @@ def _our_plan(path: str, size: int) -> Work:
 
     low, high = id_range(size)
     wanted = (col("id") >= low) & (col("id") <= high)
-    return _streamed(
-        lambda: delta_table(path).files(wanted, columns=["path"]).batches(engine="arrow")
-    )
+    return _streamed(lambda: delta_table(path).files(wanted, columns=["path"]).batches())
 
 
 def _our_refresh(path: str) -> Work:
@@ -74,7 +72,7 @@ def _our_refresh(path: str) -> Work:
     def digest() -> Digest:
         before = table.version
         run()
-        live = table.files(columns=["path"]).to_arrow(engine="arrow")["path"].to_pylist()
+        live = table.files(columns=["path"])["path"].to_pylist()
         return _refreshed(table.version - before, live, runs=table.version)
 
     return Work(run, digest)
@@ -88,12 +86,13 @@ def _our_read(path: str) -> Work:
 
 def _our_checkpoint(path: str) -> Work:
     from millpond import delta_table
+    from millpond.kernel.write.checkpoint import write_checkpoint
 
     copy = LogCopy(path)
 
     def run() -> None:
         copy.restore()
-        delta_table(str(copy.path)).checkpoint()
+        write_checkpoint(delta_table(str(copy.path)))
 
     return Work(run, lambda: _checkpoint_digest(copy, run))
 
