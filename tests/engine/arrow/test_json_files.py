@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.base.errors import SourceError
+from millpond.base.store import open_store
 from millpond.engine.arrow.source import jsonfiles, jsonlines
 from millpond.plan import types as t
 from millpond.plan.expr import col
@@ -127,6 +128,18 @@ def test_a_missing_file_is_named(run: Any, tmp_path: Path) -> None:
         run(scan(paths))
     with pytest.raises(SourceError, match=str(tmp_path)):
         run(scan([paths[0], str(tmp_path)]))
+
+
+def test_files_of_a_store(run: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(jsonfiles, "_SMALL_BYTES", 20)
+    store = open_store("memory://lines")
+    for number, rows in enumerate((1, 2, 9, 1)):
+        store.put(f"{number}.json", b'{"a":1}\n' * rows)
+    rows, counters = run(scan([f"memory://lines/{number}.json" for number in range(4)]))
+    assert [row["v"] for row in rows] == [0, 1, 1, *[2] * 9, 3]
+    assert (counters.files_opened, counters.bytes_read) == (4, 13 * 8)
+    with pytest.raises(SourceError, match=r"there is no file memory://lines/7\.json"):
+        run(scan(["memory://lines/7.json"]))
 
 
 def test_odd_values_in_one_file_change_nothing_in_others(run: Any, tmp_path: Path) -> None:

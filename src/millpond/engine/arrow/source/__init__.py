@@ -5,6 +5,7 @@
 - `conform`, `merge`: what a file holds, as the types that a plan wants
 - `bounds`, `prune`: what statistics rule out
 - `spec`: a scan with the filters and the projection above it, as one unit of work
-- `parquet`, `group`: Parquet files and their row groups; `lines`, `table`: JSON and CSV
+- `parquet`: Parquet files and their row groups; `jsonfiles`, `jsonlines`: JSON; `csvfile`: CSV;
+  `bytesfile`: files as they are
 - `scan`: the operator over all of them; `listing`: directories
 """
