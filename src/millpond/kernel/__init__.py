@@ -14,6 +14,8 @@ from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.scan import Scan, ScanBuilder
 from millpond.kernel.snapshot import Snapshot
 from millpond.kernel.table import DeltaTable, delta_table
+from millpond.kernel.write.create import create_table
+from millpond.kernel.write.transaction import Transaction
 
 __all__ = [
     "AsyncStateMachine",
@@ -27,5 +29,7 @@ __all__ = [
     "StateMachine",
     "StateMachinePhase",
     "Terminus",
+    "Transaction",
+    "create_table",
     "delta_table",
 ]

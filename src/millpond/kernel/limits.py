@@ -155,8 +155,11 @@ class Limits:
             above = self._shifted(value, up=True)
             return None if above is None else call(operator, self._low, above)
         if operator in ("gt", "ge"):
-            # NaN is larger than every number, and no limit tells of it.
-            return None if t.is_fractional(self.type) else self._reaches(operator, value)
+            reached = self._reaches(operator, value)
+            if reached is None or not t.is_fractional(self.type):
+                return reached
+            # NaN is larger than every number, and no limit tells of it; our own files count it.
+            return reached | (self.leaves.use(("nanCount", *self.path), t.LONG) != 0)
         if operator == "eq":
             return _all(self._may("le", value), self._reaches("ge", value))
         if not self._exact:

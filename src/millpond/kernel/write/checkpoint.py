@@ -42,7 +42,7 @@ from millpond.kernel.write.stats import indexed_leaves
 from millpond.plan.arrow import to_arrow
 from millpond.plan.make import values
 from millpond.plan.rows import ParseJson
-from millpond.plan.types import BOOLEAN, LONG, Field, Struct
+from millpond.plan.types import BOOLEAN, LONG, Field, Struct, is_fractional
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,11 +251,14 @@ def stats_type(snapshot: Snapshot) -> Struct | None:
     leaves = indexed_leaves(physical, snapshot.metadata.configuration)
     bounded = _tree([(path, type_) for path, type_ in leaves if has_bounds(type_)])
     counted = _tree([(path, LONG) for path, _ in leaves])
+    nans = _tree([(path, LONG) for path, type_ in leaves if is_fractional(type_)])
     fields = [Field("numRecords", LONG)]
     if bounded is not None:
         fields += [Field("minValues", bounded), Field("maxValues", bounded)]
     if counted is not None:
         fields.append(Field("nullCount", counted))
+    if nans is not None:
+        fields.append(Field("nanCount", nans))
     return Struct((*fields, Field("tightBounds", BOOLEAN)))
 
 

@@ -1,7 +1,8 @@
 """Statistics of a data file: how many rows, and the bounds and nulls of its first columns.
 
 Bounds are never narrower than the data: long texts and times are cut to a prefix and to
-milliseconds, upwards for the largest. A column in which a NaN was seen has no bounds.
+milliseconds, upwards for the largest. A column in which a NaN was seen has no bounds; `nanCount`,
+which is ours, tells that none was, so that the largest number can be trusted.
 """
 
 from __future__ import annotations
@@ -76,17 +77,20 @@ class _Leaf:
     low: Any = None
     high: Any = None
     nulls: int = 0
+    nans: int = 0
     has_bounds: bool = True
 
     def add(self, column: pa.Array) -> None:
         self.nulls += column.null_count
         if not has_bounds(self.type):
             self.has_bounds = False
-        if not self.has_bounds or column.null_count == len(column):
+        if column.null_count == len(column) or not (self.has_bounds or self.nans):
             return
-        if t.is_fractional(self.type) and pc.any(pc.is_nan(column)).as_py():
-            self.has_bounds = False
-            return
+        if t.is_fractional(self.type):
+            self.nans += pc.sum(pc.is_nan(column)).as_py() or 0
+            self.has_bounds = not self.nans
+            if self.nans:
+                return
         found = pc.min_max(column)
         low, high = found["min"].as_py(), found["max"].as_py()
         if low is not None:
@@ -116,14 +120,19 @@ class FileStatistics:
         low: dict[str, Any] = {}
         high: dict[str, Any] = {}
         nulls: dict[str, Any] = {}
+        nans: dict[str, Any] = {}
         for leaf in self._found:
             _put(nulls, leaf.path, leaf.nulls)
+            if t.is_fractional(leaf.type):
+                _put(nans, leaf.path, leaf.nans)
             if leaf.has_bounds and leaf.low is not None:
                 least, most = _lowest(leaf.low), _highest(leaf.high)
                 if least is not None and most is not None:
                     _put(low, leaf.path, least)
                     _put(high, leaf.path, most)
         found = {"numRecords": self.rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+        if nans:
+            found["nanCount"] = nans
         return _dumps({**found, "tightBounds": tight})
 
 
