@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from millpond.base import errors
     from millpond.base.settings import Settings
     from millpond.engine.arrow.infer import scan
+    from millpond.kernel.table import delta_table
     from millpond.plan import aggregates as agg
     from millpond.plan import types
     from millpond.plan.counters import collect_stats, reset_stats, stats
@@ -35,6 +36,7 @@ _HOMES = {
     "agg": "millpond.plan.aggregates:",
     "col": "millpond.plan.expr",
     "collect_stats": "millpond.plan.counters",
+    "delta_table": "millpond.kernel.table",
     "element": "millpond.plan.expr",
     "errors": "millpond.base.errors:",
     "from_epoch_micros": "millpond.plan.expr",
@@ -59,6 +61,7 @@ __all__ = [
     "agg",
     "col",
     "collect_stats",
+    "delta_table",
     "element",
     "errors",
     "from_epoch_micros",
