@@ -180,6 +180,13 @@ def test_a_directory_is_no_file(engine: Executor, tmp_path: Path, format_: Any) 
         rows(Scan(format_, (File(str(tmp_path / "folder")),), Struct.of(a=LONG)), engine)
 
 
+def test_a_parquet_file_without_columns(engine: Executor, tmp_path: Path) -> None:
+    file = write(tmp_path, "none.parquet", {})
+    for columns in (Struct(), Struct.of(a=LONG)):
+        with pytest.raises(SourceError, match=r"none\.parquet holds no columns"):
+            rows(Scan("parquet", (file,), columns), engine)
+
+
 def test_odd_file_names(engine: Executor, tmp_path: Path) -> None:
     names = [
         "a b.parquet",

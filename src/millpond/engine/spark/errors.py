@@ -68,6 +68,8 @@ _EVALUATION = frozenset(
 )
 _SOURCE = frozenset({"PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE_FOOTER"})
 _SOURCE_CLASSES = ("FileNotFoundException", "NoSuchFileException", "AccessDeniedException")
+# What Spark says of a Parquet file whose schema is empty.
+_NO_COLUMNS = "Index 0 out of bounds for length 0"
 _ANALYSIS = ("AnalysisException", "ParseException")
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
@@ -108,6 +110,10 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         said = "\n".join(texts)
         given = _parameters(error)
         return evaluation_error(condition, given, said=message, text=said, plan=plan)
+    if family in _SOURCE and _NO_COLUMNS in message:
+        path = _source_path(error, texts)
+        hint = "leave the file out, or write it with a column"
+        return SourceError(f"{path} holds no columns", engine=_ENGINE, path=path, hint=hint)
     if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
         path = _source_path(error, texts)
         return SourceError(message, engine=_ENGINE, path=path, hint=_source_hint(condition, texts))
