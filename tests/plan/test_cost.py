@@ -12,7 +12,7 @@ from millpond.plan.bind import bind_predicate
 from millpond.plan.cost import estimate, estimate_nodes, expression_cost, selectivity
 from millpond.plan.expr import Expr, col, element, lit, path
 from millpond.plan.make import list_files, sql, stored, values
-from millpond.plan.sources import ColumnStats, File, Scan
+from millpond.plan.sources import ColumnStats, DynamicScan, File, Scan
 from millpond.plan.types import DATE, DOUBLE, LONG, STRING, TIMESTAMP, List, Struct
 
 SCHEMA = Struct.of(
@@ -116,6 +116,19 @@ def test_what_is_unknown_stays_unknown(plan: Any) -> None:
     found = estimate(plan)
     assert found.rows is None
     assert found.total_cost is None
+
+
+def test_files_that_rows_name_are_estimated_by_all_their_bytes() -> None:
+    named = values([{"path": "a.parquet"}, {"path": "b.parquet"}])
+    columns = Struct.of(n=LONG)
+    unknown, known = (
+        estimate_nodes(DynamicScan(named, "parquet", columns, expected_bytes=size))[-1]
+        for size in (None, 8_000_000)
+    )
+    assert (unknown.rows, unknown.bytes_read) == (None, None)
+    same = estimate_nodes(Scan("parquet", (File("a", size=8_000_000),), columns))[-1]
+    assert (known.rows, known.bytes_read) == (same.rows, same.bytes_read)
+    assert known.files == 2
 
 
 def test_a_limit_over_the_unknown_is_known() -> None:

@@ -113,7 +113,18 @@ def data_plan(
         path,
         snapshot.partition_columns,
         None if positions is None else deleted,
+        _bytes(files),
     )
+
+
+def _bytes(files: pa.Table) -> int | None:
+    """How much the files have together, if the log says so of each."""
+    import pyarrow.compute as pc
+
+    sizes = files.column("size") if "size" in files.schema.names else None
+    if sizes is None or sizes.null_count:
+        return None
+    return int(pc.sum(sizes).as_py() or 0)
 
 
 def partition_arrays(snapshot: Snapshot, values: pa.ChunkedArray) -> dict[str, pa.ChunkedArray]:

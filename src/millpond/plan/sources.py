@@ -165,7 +165,8 @@ class DynamicScan(Unary, Plan):
 
     `path_column` names the file. `constants` are columns of the input whose value goes with every
     row of the file. `deleted` is a column of sorted row positions (list<long>) to leave out; null
-    is none. `columns` are as in `Scan`.
+    is none. `columns` are as in `Scan`. `expected_bytes` is for estimates alone: how much all
+    files have together, where that is known.
     """
 
     input: Plan
@@ -174,6 +175,7 @@ class DynamicScan(Unary, Plan):
     path_column: str = "path"
     constants: tuple[str, ...] = ()
     deleted: str | None = None
+    expected_bytes: int | None = None
 
     def __post_init__(self) -> None:
         _check_format(self.format, self.columns, self.constants)

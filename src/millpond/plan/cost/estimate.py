@@ -24,9 +24,10 @@ from millpond.plan.cost.statistics import NOTHING, Statistics, node_statistics
 from millpond.plan.order import Head, Shuffle, Sort, Tail, TopK
 from millpond.plan.rewrite import own_expressions
 from millpond.plan.rows import Aggregate, Filter, FilterOrdered, Join, ParseJson, Project, Union
-from millpond.plan.sources import Scan
+from millpond.plan.sources import DynamicScan, Scan
 from millpond.plan.streams import StatefulFunction, Window
 from millpond.plan.tree import topological
+from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
     from millpond.plan.node import Plan
@@ -115,9 +116,11 @@ def _estimate(
     node: Plan, inputs: list[Estimate], rows: float | None, asked: float, per_row: float
 ) -> Estimate:
     seen = _total([_given(item) for item in inputs]) if inputs else rows
-    read = _reading(node, rows, asked) if isinstance(node, Scan) else (0.0, 0, 0)
+    read: tuple[float | None, int, int | None] = (0.0, 0, 0)
+    if isinstance(node, Scan | DynamicScan):
+        read = _reading(node, inputs, rows, asked)
     cost = None if seen is None else seen * per_row
-    if isinstance(node, Scan):
+    if isinstance(node, Scan | DynamicScan):
         size, files, groups = read
         unknown = size is None or groups is None
         cost = None if unknown else (size or 0) * BYTE + (groups or 0) * ROW_GROUP + files * FILE
@@ -138,18 +141,26 @@ def _given(item: Estimate) -> float | None:
     return None if item.rows is None else item.rows * item.asked
 
 
-def _reading(node: Scan, rows: float | None, asked: float) -> tuple[float | None, int, int | None]:
+def _reading(
+    node: Scan | DynamicScan, inputs: list[Estimate], rows: float | None, asked: float
+) -> tuple[float | None, int, int | None]:
     """Bytes, files and row groups that a scan reads."""
-    sizes = [file.size for file in node.files]
-    size = None if None in sizes else float(sum(s or 0 for s in sizes))
+    if isinstance(node, Scan):
+        count = len(node.files)
+        sizes = [file.size for file in node.files]
+        size = None if None in sizes else float(sum(s or 0 for s in sizes))
+    else:
+        count = math.ceil(inputs[0].rows or 0)
+        size = None if node.expected_bytes is None else float(node.expected_bytes)
     if rows is not None and node.format == "parquet":
         # Only the wanted columns are read, so it is no more than they are wide.
-        wide = rows * width(node.file_columns)
+        own = Struct(tuple(f for f in node.columns if f.name not in node.constants))
+        wide = rows * width(own)
         size = wide if size is None else min(size, wide)
     groups = None
     if rows is not None:
         groups = math.ceil(rows * asked / ROW_GROUP_ROWS)
-    files = math.ceil(len(node.files) * asked)
+    files = math.ceil(count * asked)
     return None if size is None else size * asked, files, groups
 
 

@@ -58,6 +58,8 @@ def output_rows(node: Plan, inputs: list[float | None], known: Statistics) -> fl
         return float(node.data.num_rows)
     if isinstance(node, Scan):
         return _scanned(node)
+    if isinstance(node, DynamicScan) and node.expected_bytes is not None:
+        return _unpacked(node, node.expected_bytes)
     if isinstance(node, ListFiles | Stored | Sql | DynamicScan):
         return None
     if isinstance(node, Head | TopK | Tail):
@@ -78,7 +80,11 @@ def _scanned(node: Scan) -> float | None:
         return float(sum(file.rows or 0 for file in node.files))
     if any(file.size is None for file in node.files):
         return None
-    size = sum(file.size or 0 for file in node.files)
+    return _unpacked(node, sum(file.size or 0 for file in node.files))
+
+
+def _unpacked(node: Scan | DynamicScan, size: int) -> float:
+    """How many rows so many bytes of files may hold."""
     unpacked = size * (COMPRESSION if node.format == "parquet" else 1)
     return float(math.ceil(unpacked / max(1, width(node.columns))))
 
