@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
-from millpond.kernel.names import LOG_DIRECTORY
+from millpond.kernel.names import LOG_DIRECTORY, SIDECARS
 from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
 from millpond.plan.types import BINARY, LONG, STRING, Field, Struct
 
@@ -116,7 +116,8 @@ def log_error(segment: LogSegment, error: MillpondError) -> MillpondError:
         return error
     checkpoint = segment.checkpoint
     name = error.path.rpartition("/")[2]
-    if checkpoint is not None and any(f.path.endswith(name) for f in checkpoint.files):
+    is_part = checkpoint is not None and any(f.path.endswith(name) for f in checkpoint.files)
+    if is_part or f"/{LOG_DIRECTORY}/{SIDECARS}/" in error.path:
         before = "version=… before it may still be readable"
         return CheckpointError(
             f"the checkpoint {name} of {segment.table} can't be read: {error.message}",

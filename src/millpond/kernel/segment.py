@@ -84,9 +84,21 @@ class LogSegment:
             if commit.name.version <= covered:
                 continue
             wide = by_start.get(commit.name.version)
+            if wide is None and not commit.size:
+                raise self._empty(commit)
             found.append(commit if wide is None else wide)
             covered = found[-1].name.end
         return tuple(reversed(found))
+
+    def _empty(self, commit: LogFile) -> CorruptLogError:
+        """A commit of no bytes: what it was about is lost, so it is not taken for nothing."""
+        version = commit.name.version
+        return CorruptLogError(
+            f"the commit {file_name(commit.path)} of {self.table} is empty",
+            table=self.table,
+            path=commit.path,
+            hint=f"version={version - 1} may still be readable" if version else None,
+        )
 
 
 _EMPTY_MATTERS: Final = ("commit", "checksum")
@@ -105,6 +117,8 @@ class LogSegmentBuilder:
     checkpoints: dict[int, list[LogFile]] = field(default_factory=dict)
     compactions: list[LogFile] = field(default_factory=list)
     checksums: dict[int, LogFile] = field(default_factory=dict)
+    has_newer: bool = False
+    """Whether there are files above `max_version`."""
 
     def add(self, listing: pa.RecordBatch | pa.Table) -> None:
         """Some rows of a listing: path, size, modified."""
@@ -124,6 +138,7 @@ class LogSegmentBuilder:
         """One file of the log."""
         name = file.name
         if self.max_version is not None and name.end > self.max_version:
+            self.has_newer = True
             return
         if not file.size and name.kind not in _EMPTY_MATTERS:
             return
@@ -200,9 +215,12 @@ class LogSegmentBuilder:
         raise LogGapError(f"{self.table} can't be read: {what}", table=self.table, hint=readable)
 
     def _nothing(self) -> Exception:
-        if self.max_version is not None and (self.checkpoints or self.compactions):
+        known = self.has_newer or self.checkpoints or self.compactions
+        if self.max_version is not None and known:
             return VersionNotFoundError(
-                f"{self.table} has no whole log up to version {self.max_version}", table=self.table
+                f"{self.table} has no whole log up to version {self.max_version}",
+                table=self.table,
+                hint="old commits are cleaned up after a checkpoint: ask for a later version",
             )
         if self.checkpoints:
             return CorruptLogError(

@@ -1,7 +1,7 @@
 """Random histories: any sequence of commits that a writer of Delta tables may have made.
 
-A generator draws from `random.Random`, so a seed gives a history, and Hypothesis can hand in a
-`Random` of its own whose draws it shrinks.
+A seed gives a history, and with fewer commits the beginning of it: so a failure shrinks by its
+number of commits (`strategies.py`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Writer:
         return History(tuple(made), self._contents, self._vectors, self._files, self._types)
 
     def _commit(self, actions: list[Action]) -> tuple[Action, ...]:
-        if self._rng.random() < 0.9:
+        if self._rng.random() < 0.9 or not actions:
             about = {"timestamp": MILLIS + self._state.version, "operation": "TEST"}
             actions = [{"commitInfo": {**about, "operationParameters": {}}}, *actions]
         else:

@@ -64,7 +64,10 @@ class State:
 
     def stored_names(self) -> dict[str, str]:
         """What columns are called in files, statistics and partition values."""
-        return _stored_names(self.metadata["schemaString"])
+        mode = self.metadata["configuration"].get("delta.columnMapping.mode", "none")
+        if mode not in ("none", "name"):
+            raise ValueError(f"no mode of column mapping: {mode}")
+        return _stored_names(self.metadata["schemaString"], mode == "name")
 
     def partition_values(self, add: Mapping[str, Any]) -> Row:
         """A file's partition values by column, typed."""
@@ -169,10 +172,11 @@ def _fields(schema: str) -> list[dict[str, Any]]:
 
 
 @lru_cache
-def _stored_names(schema: str) -> dict[str, str]:
-    physical = "delta.columnMapping.physicalName"
-    fields = _fields(schema)
-    return {one["name"]: one["metadata"].get(physical, one["name"]) for one in fields}
+def _stored_names(schema: str, mapped: bool) -> dict[str, str]:
+    name = "delta.columnMapping.physicalName"
+    return {
+        one["name"]: one["metadata"][name] if mapped else one["name"] for one in _fields(schema)
+    }
 
 
 def key_of(file: Mapping[str, Any]) -> Key:

@@ -10,7 +10,7 @@ from pyroaring import BitMap64
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MAGIC: Final = 1681511377
 DIGITS: Final = (
@@ -55,6 +55,31 @@ def z85(data: bytes) -> str:
             word.append(DIGITS[digit])
         found += reversed(word)
     return "".join(found)
+
+
+def decoded(about: Mapping[str, Any]) -> frozenset[int] | None:
+    """The positions of a vector that stands in the log; None if it is not what it says it is."""
+    text, size = about["pathOrInlineDv"], about["sizeInBytes"]
+    if about["storageType"] != "i" or len(text) % 5 or not set(text) <= set(DIGITS):
+        return None
+    numbers = [_number(text[i : i + 5]) for i in range(0, len(text), 5)]
+    if any(number >= 1 << 32 for number in numbers):
+        return None
+    data = b"".join(struct.pack(">I", number) for number in numbers)[:size]
+    if len(data) != size or data[:4] != struct.pack("<I", MAGIC):
+        return None
+    try:
+        found = frozenset(BitMap64.deserialize(data[4:]))
+    except ValueError:
+        return None
+    return found if len(found) == about["cardinality"] else None
+
+
+def _number(word: str) -> int:
+    number = 0
+    for digit in word:
+        number = number * 85 + DIGITS.index(digit)
+    return number
 
 
 def _blob(positions: list[int]) -> bytes:

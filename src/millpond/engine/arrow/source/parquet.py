@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr, BoundPath
     from millpond.plan.types import DataType, Field
 
-_READ_ERRORS = (OSError, pa.ArrowException)
+# A damaged footer can hold names that are no UTF-8.
+_READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
 _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
