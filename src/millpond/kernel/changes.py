@@ -214,7 +214,11 @@ class TableChanges:
         """The table at the end of the range: its schema is that of all rows."""
         if self.end == self.table.version:
             return self.table.snapshot
-        return SnapshotBuilder(self.table.location).at_version(self.end).build()
+        return self._at(self.end)
+
+    def _at(self, version: int) -> Snapshot:
+        builder = SnapshotBuilder(self.table.location).at_version(version)
+        return builder.build(self.table.log_engine("auto"))
 
     @cached_property
     def schema(self) -> Struct:
@@ -229,10 +233,10 @@ class TableChanges:
     ) -> StateMachine[tuple[FileChange, ...]]:
         """The machine that finds which files changed."""
         start = Consume(ListRange(self.table.location, self._snapshot, self.start))
-        return StateMachine(start, _log_engine(engine), table=self.table.location)
+        return StateMachine(start, self.table.log_engine(engine), table=self.table.location)
 
     def _check_start(self) -> None:
-        found = SnapshotBuilder(self.table.location).at_version(self.start).build()
+        found = self._at(self.start)
         if found.metadata.configuration.get(ENABLED, "").lower() != "true":
             raise no_feed(self.table.location, self.start)
 
@@ -286,7 +290,7 @@ class TableChanges:
         type_ = to_arrow(ADD).field("deletionVector").type
         both = [*(c.file for c in changes), *(c.other or {} for c in changes)]
         vectors = pa.chunked_array([pa.array([f.get("deletionVector") for f in both], type_)])
-        found = deleted_positions(self._snapshot, vectors, _log_engine(engine))
+        found = deleted_positions(self._snapshot, vectors, self.table.log_engine(engine))
         if found is None and all(c.other is None for c in changes):
             return None
         none = np.array([], np.int64)
@@ -319,13 +323,14 @@ class TableChanges:
             return count
         paths = resolve_all(self.table.location, pa.array([file["path"]]))
         scan = DynamicScan(Values(pa.table({"path": paths})), "parquet", Struct())
-        rows: int = scan.aggregate(n=agg.count()).to_pylist(engine=_log_engine(engine))[0]["n"]
+        counted = scan.aggregate(n=agg.count()).to_pylist(engine=self.table.log_engine(engine))
+        rows: int = counted[0]["n"]
         return rows
 
     def to_batches(self, *, engine: str | Executor = "auto") -> Iterator[pa.RecordBatch]:
         """The changed rows, version by version."""
         try:
-            yield from self.plan(engine).execute(engine=engine)
+            yield from self.plan(engine).execute(engine=self.table.engine(engine))
         except SourceError as error:
             raise missing_file(self.table.location, error) from error
 
@@ -344,7 +349,7 @@ class TableChanges:
 
     def explain(self, *, phases: bool = False, engine: str | Executor = "auto", **how: Any) -> str:
         """The plan of the rows; with `phases`, how their files were found, too."""
-        text = self.plan(engine).explain(engine=engine, **how)
+        text = self.plan(engine).explain(engine=self.table.engine(engine), **how)
         if not phases:
             return text
         machine = self.state_machine(engine)
@@ -363,7 +368,3 @@ def _unused(name: str, schema: Struct) -> str:
     while name in schema:
         name += "_"
     return name
-
-
-def _log_engine(engine: str | Executor) -> str | Executor:
-    return "arrow" if engine == "auto" else engine

@@ -20,6 +20,7 @@ from millpond.base.errors import (
     SourceError,
 )
 from millpond.kernel.dv import DeletionVector
+from millpond.kernel.engines import is_arrow
 from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
 from millpond.kernel.partitions import read_column
 from millpond.kernel.paths import resolve_all
@@ -216,7 +217,7 @@ class TableScan:
 
     def state_machine(self, engine: str | Executor = "auto") -> StateMachine[Scan]:
         """The machine that finds the files whose rows are wanted."""
-        return self._scan.machine(_log_engine(engine))
+        return self._scan.machine(self.table.log_engine(engine))
 
     @cached_property
     def _files(self) -> pa.Table:
@@ -237,7 +238,7 @@ class TableScan:
         return self._rows(files, engine)
 
     def _rows(self, files: pa.Table, engine: str | Executor) -> Plan:
-        plan: Plan = data_plan(self.table.snapshot, files, engine=_log_engine(engine))
+        plan: Plan = data_plan(self.table.snapshot, files, engine=self.table.log_engine(engine))
         if self.predicate is not None:
             plan = plan.filter(self.predicate)
         return plan if self.columns is None else plan.select(*(_column(c) for c in self.columns))
@@ -251,7 +252,7 @@ class TableScan:
         """Files by the ten thousands, as the log gives them."""
         import pyarrow as pa
 
-        if engine != "arrow" and engine != "auto":
+        if not is_arrow(engine):
             yield self.files(engine)
             return
         held: list[pa.RecordBatch] = []
@@ -265,7 +266,7 @@ class TableScan:
 
     def _run(self, plan: Plan, engine: str | Executor) -> Iterator[pa.RecordBatch]:
         try:
-            yield from plan.execute(engine=engine, ordered=False)
+            yield from plan.execute(engine=self.table.engine(engine), ordered=False)
         except SourceError as error:
             raise missing_file(self.table.location, error) from error
 
@@ -294,7 +295,7 @@ class TableScan:
 
     def explain(self, *, phases: bool = False, engine: str | Executor = "auto", **how: Any) -> str:
         """The plan of the rows; with `phases`, how their files were found, too."""
-        text = self.plan(engine).explain(engine=engine, **how)
+        text = self.plan(engine).explain(engine=self.table.engine(engine), **how)
         if not phases:
             return text
         machine = self.state_machine(engine)
@@ -327,12 +328,6 @@ def _column(name: str) -> Expr:
     from millpond.plan.expr import col
 
     return col(name)
-
-
-def _log_engine(engine: str | Executor) -> str | Executor:
-    from millpond.kernel.table import log_engine
-
-    return log_engine(engine)
 
 
 def missing_file(table: str, error: SourceError) -> MillpondError:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import PlanError
+from millpond.kernel.engines import log_engine, row_engine
 from millpond.kernel.machine import Consume, StateMachine
 from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted
 from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder, incremental_machine
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from millpond.base.settings import Settings
     from millpond.kernel.actions import AppTransaction, DomainMetadata, Metadata, Protocol
     from millpond.kernel.changes import TableChanges
     from millpond.kernel.data import TableScan
@@ -37,8 +39,13 @@ def delta_table(
     timestamp: dt.datetime | str | int | None = None,
     *,
     engine: str | Executor = "auto",
+    settings: Settings | None = None,
 ) -> DeltaTable:
-    """Open a Delta table: the latest version, a given one, or the one of a moment."""
+    """Open a Delta table: the latest version, a given one, or the one of a moment.
+
+    The table keeps `settings` for all that is done with it: how an object store is reached, say.
+    Without them, engines and stores go by the environment.
+    """
     if version is not None and timestamp is not None:
         raise PlanError("give a version or a timestamp, not both")
     builder = SnapshotBuilder(location)
@@ -46,19 +53,15 @@ def delta_table(
         builder = builder.at_version(version)
     if timestamp is not None:
         builder = builder.at_timestamp(timestamp)
-    return DeltaTable(builder.build(log_engine(engine)))
-
-
-def log_engine(engine: str | Executor) -> str | Executor:
-    """Logs are small: `auto` reads them in this process."""
-    return "arrow" if engine == "auto" else engine
+    return DeltaTable(builder.build(log_engine(engine, settings)), settings)
 
 
 class DeltaTable:
     """One version of a table."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, settings: Settings | None = None) -> None:
         self.snapshot = snapshot
+        self.settings = settings
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.location!r}, version={self.version})"
@@ -93,21 +96,31 @@ class DeltaTable:
         """The partition columns, in order."""
         return self.snapshot.partition_columns
 
+    def engine(self, engine: str | Executor) -> str | Executor:
+        """The engine for this table's rows."""
+        return row_engine(engine, self.settings)
+
+    def log_engine(self, engine: str | Executor) -> str | Executor:
+        """The engine for this table's log."""
+        return log_engine(engine, self.settings)
+
     @cached_property
-    def _settings(self) -> TableSettings:
+    def _table_settings(self) -> TableSettings:
         phase = Consume(ReadSettings(self.location, self.snapshot))
-        machine: StateMachine[TableSettings] = StateMachine(phase, "arrow", table=self.location)
+        machine: StateMachine[TableSettings] = StateMachine(
+            phase, self.log_engine("auto"), table=self.location
+        )
         return machine.run_to_terminal()
 
     @property
     def app_transactions(self) -> dict[str, AppTransaction]:
         """How far each application has written, by its id."""
-        return self._settings.app_transactions
+        return self._table_settings.app_transactions
 
     @property
     def domain_metadata(self) -> dict[str, DomainMetadata]:
         """The table's domains, by name."""
-        return self._settings.domain_metadata
+        return self._table_settings.domain_metadata
 
     def history(
         self, limit: int | None = None, *, engine: str | Executor = "auto"
@@ -117,7 +130,7 @@ class DeltaTable:
             raise PlanError(f"a limit is not negative: {limit}")
         start = Consume(ListCommits(self.location, self.snapshot, limit))
         machine: StateMachine[list[dict[str, Any]]] = StateMachine(
-            start, log_engine(engine), table=self.location
+            start, self.log_engine(engine), table=self.location
         )
         return machine.run_to_terminal()
 
@@ -130,7 +143,7 @@ class DeltaTable:
     ) -> LiveFiles:
         """The live files, without those that a predicate rules out."""
         builder = ScanBuilder(self.snapshot).with_columns(*columns).with_predicate(predicate)
-        return LiveFiles(builder.build(), log_engine(engine))
+        return LiveFiles(builder.build(), self.log_engine(engine))
 
     def scan(
         self, columns: Sequence[str] | None = None, predicate: Expr | None = None
@@ -159,7 +172,7 @@ class DeltaTable:
         those of this one.
         """
         scan = ScanBuilder(self.snapshot).with_columns(*columns).build()
-        return incremental_machine(scan, version, log_engine(engine))
+        return incremental_machine(scan, version, self.log_engine(engine))
 
     def transaction(self, **how: Any) -> Transaction:
         """Begin a transaction on this version; see `Transaction`."""
@@ -171,10 +184,10 @@ class DeltaTable:
         """The newest version; only what is new is read. This object stays as it is."""
         start = Consume(UpdateLog(self.location, self.snapshot, Wanted()))
         machine: StateMachine[Snapshot] = StateMachine(
-            start, log_engine(engine), table=self.location
+            start, self.log_engine(engine), table=self.location
         )
         found = machine.run_to_terminal()
-        return self if found is self.snapshot else DeltaTable(found)
+        return self if found is self.snapshot else DeltaTable(found, self.settings)
 
 
 class LiveFiles:

@@ -6,6 +6,7 @@ import json
 import random
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,18 @@ from millpond.base.errors import (
     CorruptLogError,
     ObjectExistsError,
     ObjectNotFoundError,
+    StoreAccessError,
+    StoreError,
 )
 from millpond.kernel.actions import json_line
-from millpond.kernel.names import LOG_DIRECTORY, commit_name, staged_name
+from millpond.kernel.names import (
+    LOG_DIRECTORY,
+    commit_name,
+    file_name,
+    parse_name,
+    parse_staged_name,
+    staged_name,
+)
 from millpond.kernel.segment import LogFile
 from millpond.kernel.write.conflicts import Winner
 
@@ -43,8 +53,6 @@ class StagedCommit:
 
     def ratified(self) -> LogFile:
         """The commit for a snapshot's log tail, once the catalog has ratified it."""
-        from millpond.kernel.names import file_name, parse_staged_name
-
         name = parse_staged_name(file_name(self.path))
         assert name is not None
         return LogFile(f"{self.table}/{self.path}", name, self.size, self.modified)
@@ -68,11 +76,17 @@ def put_commit(store: Store, version: int, content: bytes, txn_id: str) -> bool:
     try:
         store.put(log_path(commit_name(version)), content)
     except ObjectExistsError:
-        return _is_ours(store, version, txn_id)
+        return is_ours(store, version, txn_id)
+    except StoreError:
+        with suppress(StoreError):
+            if is_ours(store, version, txn_id):
+                return True
+        raise
     return True
 
 
-def _is_ours(store: Store, version: int, txn_id: str) -> bool:
+def is_ours(store: Store, version: int, txn_id: str) -> bool:
+    """Whether a version was written by the transaction of this id."""
     try:
         found = store.get(log_path(commit_name(version)))
     except ObjectNotFoundError:
@@ -80,23 +94,58 @@ def _is_ours(store: Store, version: int, txn_id: str) -> bool:
     return txn_id.encode() in found
 
 
-def read_winner(store: Store, version: int, table: str) -> Winner:
+def is_final(store: Store, error: BaseException) -> bool:
+    """Whether a put that failed can't take effect any more.
+
+    A request to another machine may still be on its way when this one stops to wait for it.
+    """
+    if not isinstance(error, StoreError) or isinstance(error, StoreAccessError):
+        return True
+    return not store.capabilities.has_flat_names
+
+
+def check_not_cleaned(store: Store, base: int, table: str) -> None:
+    """Refuse to go on from a version so old that commits after it have left the log.
+
+    Their numbers would be free again, and a commit put there would be lost behind a checkpoint.
+    """
+    try:
+        store.head(log_path(commit_name(base)))
+    except ObjectNotFoundError:
+        after = log_path(commit_name(base))
+        names = (
+            parse_name(file_name(m.path))
+            for m in store.list(f"{LOG_DIRECTORY}/", start_after=after)
+        )
+        newer = {(name.kind, name.version) for name in names if name and name.version > base}
+        if newer and ("commit", base + 1) not in newer:
+            raise CommitError(
+                f"the log of {table} has been cleaned up beyond version {base}, on which this "
+                "transaction is based",
+                table=table,
+                hint="open the table anew and try again",
+            ) from None
+
+
+def read_winner(store: Store, version: int, table: str, path: str | None = None) -> Winner:
     """The actions of a commit that came between."""
     actions: dict[str, list[dict[str, Any]]] = {}
-    text = store.get(log_path(commit_name(version)))
+    text = store.get(path or log_path(commit_name(version)))
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         try:
             action = json.loads(line)
-            ((kind, body),) = ((k, v) for k, v in action.items() if v is not None)
+            found = [(kind, body) for kind, body in action.items() if isinstance(body, dict)]
         except (ValueError, AttributeError) as error:
             raise CorruptLogError(
                 f"line {number} of the commit {version} of {table} is no action",
                 table=table,
                 path=commit_name(version),
+                hint="the log is damaged: restore it from a backup",
             ) from error
-        actions.setdefault(kind, []).append(body)
+        for kind, body in found:
+            actions.setdefault(kind, []).append(body)
     return Winner(version, actions)
 
 
@@ -128,11 +177,9 @@ def publish_commit(store: Store, staged: StagedCommit) -> None:
 class Waiter:
     """Waits a little longer after each lost race, by a random part of it."""
 
-    def __init__(self, *, retries: int, table: str, version: int) -> None:
-        self._left = retries
-        self._retries = retries
+    def __init__(self, *, retries: int, table: str) -> None:
+        self._left = self._retries = retries
         self._table = table
-        self._version = version
         self._wait = FIRST_WAIT
 
     def again(self) -> None:

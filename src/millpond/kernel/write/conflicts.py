@@ -47,10 +47,15 @@ class Winner:
     actions: Mapping[str, Sequence[Mapping[str, Any]]]
 
     @property
+    def info(self) -> Mapping[str, Any]:
+        """What it says of itself."""
+        found = self.actions.get("commitInfo") or ({},)
+        return found[0]
+
+    @property
     def is_blind_append(self) -> bool:
         """Whether it says that it only appended without reading."""
-        info = self.actions.get("commitInfo") or ({},)
-        return info[0].get("isBlindAppend") is True
+        return self.info.get("isBlindAppend") is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +66,25 @@ class Mine:
     app_ids: frozenset[str]
     domains: frozenset[str]
     changes_metadata: bool
-    changes_protocol: bool
 
 
 def check_conflict(
     winner: Winner, mine: Mine, reads: Reads, isolation: Isolation, table: str
 ) -> None:
     """Raise if the winner changed what this transaction relied on."""
-    _check_table(winner, mine, table)
+    if winner.actions.get("protocol"):
+        raise _conflict(winner, table, "changed the protocol")
+    if winner.actions.get("metaData"):
+        raise _conflict(winner, table, "changed the table's metadata")
     _check_names(winner, mine, table)
     removed = {key_of(remove) for remove in winner.actions.get("remove", ())}
     again = removed & mine.removes
     if again:
         raise _conflict(winner, table, f"removed {_shown(again)}, which this one removes, too")
-    if isolation == "SnapshotIsolation":
-        return
     gone = removed & reads.files
     if gone:
         raise _conflict(winner, table, f"removed {_shown(gone)}, which this one has read")
-    ignores_blind = isolation == "WriteSerializable" and not mine.changes_metadata
-    if winner.is_blind_append and ignores_blind:
-        return
-    adds = [add for add in winner.actions.get("add", ()) if _counts(add, winner, isolation)]
+    adds = _adds_that_count(winner, mine, isolation)
     for matches in reads.matches if adds else ():
         hits = [add for add, hit in zip(adds, matches(adds), strict=True) if hit]
         if hits:
@@ -91,19 +93,19 @@ def check_conflict(
             )
 
 
-def _counts(add: Mapping[str, Any], winner: Winner, isolation: Isolation) -> bool:
-    """Files that were only rearranged bring no new rows."""
-    del winner
-    return isolation == "Serializable" or add.get("dataChange") is not False
-
-
-def _check_table(winner: Winner, mine: Mine, table: str) -> None:
-    if winner.actions.get("protocol"):
-        raise _conflict(winner, table, "changed the protocol")
-    if winner.actions.get("metaData"):
-        raise _conflict(winner, table, "changed the table's metadata")
-    if mine.changes_protocol and winner.actions.get("add"):
-        raise _conflict(winner, table, "added files while this one changes the protocol")
+def _adds_that_count(
+    winner: Winner, mine: Mine, isolation: Isolation
+) -> Sequence[Mapping[str, Any]]:
+    """The files that this transaction would have had to look at, had it come after the winner."""
+    adds = winner.actions.get("add", ())
+    if isolation == "Serializable":
+        return adds
+    if isolation == "SnapshotIsolation":
+        return ()
+    if winner.is_blind_append and not mine.changes_metadata:
+        return ()  # as if the appending one had come second
+    # Files that were only rearranged bring no new rows.
+    return [add for add in adds if add.get("dataChange") is not False]
 
 
 def _check_names(winner: Winner, mine: Mine, table: str) -> None:

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import CommitError, SchemaError
 from millpond.base.store import open_store
 from millpond.kernel.actions import Metadata
+from millpond.kernel.engines import log_engine
+from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.mapping import TableColumns
+from millpond.kernel.names import LogName, commit_name
+from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import table_location
+from millpond.kernel.segment import LogFile
 from millpond.kernel.table import DeltaTable, delta_table
-from millpond.kernel.times import ENABLED
-from millpond.kernel.write.commit import encode_commit, put_commit
-from millpond.kernel.write.protocol import MAPPING_MODE, mapped, needed_protocol
-from millpond.kernel.write.upkeep import checksum, put_checksum
+from millpond.kernel.write.checksum import checksum, put_checksum
+from millpond.kernel.write.commit import encode_commit, log_path, put_commit
+from millpond.kernel.write.info import STATED_TIMES, Operation, engine_info
+from millpond.kernel.write.listed import millis
+from millpond.kernel.write.mapped import unmapped, with_physical_names
+from millpond.kernel.write.protocol import MAPPING_MODE, asked_features, needed_protocol
 from millpond.plan.typejson import schema_to_json
-from millpond.plan.types import List, Map, Struct
+from millpond.plan.types import VARIANT, List, Map, Struct
 
 if TYPE_CHECKING:
     import os
@@ -37,52 +44,58 @@ def create_table(
     info: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> DeltaTable:
-    """Create an empty table. One that is there already is an error, and stays as it is."""
+    """Create an empty table. One that is there already is an error, and stays as it is.
+
+    The table keeps `settings` for all that is done with it: how an object store is reached.
+    """
     table = table_location(location)
-    new, known = mapped(schema, dict(configuration or {}))
-    _check(new, partition_by, known, table)
+    given, features = asked_features(configuration or {})
+    plain = {key: value for key, value in given.items() if value is not None}
+    made, known = with_physical_names(Struct(tuple(map(unmapped, schema))), plain)
+    protocol = needed_protocol(made, known, features=features)
+    if is_catalog_managed(protocol):
+        known.setdefault(STATED_TIMES, "true")
+    _check(made, partition_by, known, table)
+    now, txn_id = int(time.time() * 1000), str(uuid.uuid4())
     metadata = Metadata(
         id=str(uuid.uuid4()),
-        schema_string=schema_to_json(new),
+        schema_string=schema_to_json(made),
         partition_columns=tuple(partition_by),
         configuration=known,
         name=name,
         description=description,
-        created_time=int(time.time() * 1000),
+        created_time=now,
     )
-    txn_id = str(uuid.uuid4())
-    from millpond.kernel.write.transaction import ENGINE_INFO
-
-    now = int(time.time() * 1000)
-    stated = {"inCommitTimestamp": now} if known.get(ENABLED, "").lower() == "true" else {}
+    stated = now if known.get(STATED_TIMES, "").lower() == "true" else None
     commit_info = {
-        **stated,
+        **({} if stated is None else {"inCommitTimestamp": stated}),
         "timestamp": now,
-        "operation": "CREATE TABLE",
-        "operationParameters": {"partitionBy": list(partition_by)},
+        **Operation("CREATE TABLE", {"partitionBy": list(partition_by)}).to_dict(),
         "isolationLevel": "Serializable",
         "isBlindAppend": True,
-        "engineInfo": ENGINE_INFO,
+        "engineInfo": engine_info(),
         "txnId": txn_id,
-        **dict(info or {}),
     }
-    content = encode_commit(
-        [
-            ("commitInfo", commit_info),
-            ("protocol", needed_protocol(new, known).to_dict()),
-            ("metaData", metadata.to_dict()),
-        ]
+    actions = (
+        ("commitInfo", {**dict(info or {}), **commit_info}),
+        ("protocol", protocol.to_dict()),
+        ("metaData", metadata.to_dict()),
     )
     store = open_store(location, settings=settings)
-    if not put_commit(store, 0, content, txn_id):
+    if not put_commit(store, 0, encode_commit(actions), txn_id):
         raise CommitError(
             f"there is a Delta table at {table} already",
             table=table,
             hint="open it with delta_table(), or choose another place",
         )
-    table_ = delta_table(location)
-    put_checksum(store, 0, checksum(table_.snapshot, files=0, size=0, txn_id=txn_id))
-    return table_
+    found = checksum(protocol, metadata, files=0, size=0, txn_id=txn_id, stated_time=stated)
+    put_checksum(store, 0, found)
+    if not is_catalog_managed(protocol):
+        return delta_table(location, version=0, settings=settings)
+    meta = store.head(log_path(commit_name(0)))
+    first = LogFile(f"{table}/{meta.path}", LogName("commit", 0, 0), meta.size, millis(meta))
+    snapshot = SnapshotBuilder(location).with_log_tail([first]).build(log_engine("auto", settings))
+    return DeltaTable(snapshot, settings)
 
 
 def _check(
@@ -96,8 +109,14 @@ def _check(
     if len(set(lowered)) < len(lowered):
         raise SchemaError("two columns differ only in upper and lower case, which Delta forbids")
     for name in partition_by:
-        if isinstance(schema.field(name).type, Struct | List | Map):
-            raise SchemaError(f"a table can't be partitioned by {name!r}: it is nested")
-    if len(set(partition_by)) == len(schema):
+        type_ = schema.field(name).type
+        if isinstance(type_, Struct | List | Map) or type_ == VARIANT:
+            raise SchemaError(
+                f"a table can't be partitioned by {name!r}, which is a {type_}",
+                hint="partition by plain values",
+            )
+    if len(set(partition_by)) < len(partition_by):
+        raise SchemaError(f"a column stands twice in partition_by: {list(partition_by)}")
+    if len(partition_by) == len(schema):
         raise SchemaError("a table can't be partitioned by all of its columns")
     TableColumns.of(schema, configuration.get(MAPPING_MODE), table=table)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from millpond.kernel.data import data_plan, deleted_positions, partition_arrays
+from millpond.kernel.data import data_plan, deleted_positions, partition_arrays, positions_array
 from millpond.kernel.dv import pack, union
 from millpond.kernel.paths import resolve_all
-from millpond.kernel.scan import ScanBuilder
+from millpond.kernel.scan import FILE_COLUMNS
+from millpond.kernel.write.stats import loosened
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.expr import col, lit
 from millpond.plan.sources import DynamicScan, Values
 from millpond.plan.types import LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from millpond.kernel.roaring import Positions
     from millpond.kernel.snapshot import Snapshot
@@ -49,17 +50,19 @@ class Touched:
 
 
 def find_rows(
-    snapshot: Snapshot, predicate: Expr, *, engine: str | Executor
-) -> tuple[list[Touched], list[Mapping[str, Any]]]:
-    """The files with rows to delete, and all files that were looked at."""
-    builder = ScanBuilder(snapshot).with_predicate(predicate)
-    batches, scan = builder.machine(_for_log(engine)).collect()
-    files = pa.Table.from_batches(batches, to_arrow_schema(scan.schema))
-    adds = files.to_pylist(maps_as_pydicts="lossy")
+    snapshot: Snapshot,
+    adds: Sequence[Mapping[str, Any]],
+    predicate: Expr,
+    *,
+    engine: str | Executor,
+    log_engine: str | Executor,
+) -> list[Touched]:
+    """Of some live files those with rows to delete."""
     if not adds:
-        return [], []
+        return []
+    files = _table(adds)
     counts, hits = _hits(snapshot, files, predicate, engine)
-    vectors = deleted_positions(snapshot, files.column("deletionVector"), _for_log(engine))
+    vectors = deleted_positions(snapshot, files.column("deletionVector"), log_engine)
     touched = []
     for number, add in enumerate(adds):
         before = np.array([], np.int64)
@@ -68,7 +71,7 @@ def find_rows(
         after = union(before, hits[number])
         if len(after) > len(before):
             touched.append(Touched(add, counts[number], before, after))
-    return touched, adds
+    return touched
 
 
 def _hits(
@@ -78,23 +81,19 @@ def _hits(
 
     Every row is looked at, deleted ones too, in order: that is what positions are counted by.
     """
-    path, number = "path", "file"
-    while path in snapshot.schema:
-        path += "_"
-    while number in snapshot.schema:
-        number += "_"
+    path, number = _unused("path", snapshot.schema), _unused("file", snapshot.schema)
     arrays: dict[str, Any] = {path: resolve_all(snapshot.table, files.column("path"))}
     arrays.update(partition_arrays(snapshot, files.column("partitionValues")))
     arrays[number] = pa.array(np.arange(files.num_rows))
     columns = Struct((*snapshot.columns.scan_columns().fields, Field(number, LONG)))
     constants = (*snapshot.partition_columns, number)
     rows = DynamicScan(Values(pa.table(arrays)), "parquet", columns, path, constants)
-    judged = rows.select(col(number), predicate.coalesce(False).alias("hit"))
+    judged = rows.select(col(number).alias("file"), predicate.coalesce(False).alias("hit"))
     counts = [0] * files.num_rows
     hits: list[list[Positions]] = [[] for _ in range(files.num_rows)]
     for batch in judged.execute(engine=engine):
-        numbers = batch.column(0).to_numpy()
-        found = batch.column(1).to_numpy(zero_copy_only=False)
+        numbers = batch.column("file").to_numpy()
+        found = batch.column("hit").to_numpy(zero_copy_only=False)
         edges = np.flatnonzero(np.diff(numbers)) + 1
         for start, end in zip((0, *edges), (*edges, len(numbers)), strict=True):
             file = int(numbers[start])
@@ -104,72 +103,80 @@ def _hits(
     return counts, [np.concatenate(parts) if parts else empty for parts in hits]
 
 
-def mark_rows(touched: list[Touched]) -> tuple[str, bytes, list[dict[str, Any]]] | None:
-    """The file of new deletion vectors, and the adds that refer to it; None if nothing is left."""
-    left = [item for item in touched if not item.is_gone]
-    if not left:
-        return None
-    packed = pack([item.after for item in left], file_id=uuid.uuid4())
-    adds = []
-    for item, vector in zip(left, packed.vectors, strict=True):
-        add = {name: value for name, value in item.add.items() if value is not None}
-        adds.append(
-            {
-                **add,
-                "dataChange": True,
-                "stats": loosened(add.get("stats"), item.rows),
-                "deletionVector": vector.to_dict(),
-            }
-        )
+def mark_rows(touched: Sequence[Touched]) -> tuple[str, bytes, list[dict[str, Any]]]:
+    """A file of new deletion vectors: its path, its bytes, and the adds that refer to it."""
+    packed = pack([item.after for item in touched], file_id=uuid.uuid4())
+    adds = [
+        {
+            **item.add,
+            "dataChange": True,
+            "stats": loosened(item.add.get("stats"), item.rows),
+            "deletionVector": vector.to_dict(),
+        }
+        for item, vector in zip(touched, packed.vectors, strict=True)
+    ]
     return packed.path, packed.content, adds
 
 
-def loosened(stats: str | None, rows: int) -> str:
-    """Statistics of a file with a deletion vector: its bounds hold, but may be too wide."""
-    import json
-
-    try:
-        found = json.loads(stats) if stats else {}
-    except ValueError:
-        found = {}
-    if not isinstance(found, dict):
-        found = {}
-    found = {**found, "numRecords": rows, "tightBounds": False}
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-
-
-def remaining(snapshot: Snapshot, touched: list[Touched], *, engine: str | Executor) -> Plan:
+def remaining(snapshot: Snapshot, touched: Sequence[Touched]) -> Plan:
     """The rows of touched files that stay."""
-    return _over(snapshot, touched, [item.after for item in touched], engine)
+    return _without(snapshot, [item.add for item in touched], [item.after for item in touched])
 
 
-def deleted_rows(snapshot: Snapshot, touched: list[Touched], *, engine: str | Executor) -> Plan:
-    """The rows that go, with what happens to them: change data."""
+def deleted_rows(snapshot: Snapshot, touched: Sequence[Touched]) -> Plan:
+    """The rows that go, as change data."""
     kept = []
     for item in touched:
         alive = np.setdiff1d(np.arange(item.rows), item.after)
         kept.append(union(item.before, alive))
-    plan = _over(snapshot, touched, kept, engine)
-    return plan.with_columns(**{CHANGE_TYPE.name: lit("delete")})
+    return _changed(_without(snapshot, [item.add for item in touched], kept), "delete")
 
 
-def _over(
-    snapshot: Snapshot, touched: list[Touched], deleted: list[Positions], engine: str | Executor
+def all_rows(
+    snapshot: Snapshot, adds: Sequence[Mapping[str, Any]], change: str, log_engine: str | Executor
 ) -> Plan:
-    files = pa.Table.from_pylist(
-        [{**item.add, "deletionVector": None} for item in touched],
-        to_arrow_schema(ScanBuilder(snapshot).build().schema),
-    )
-    plan = data_plan(snapshot, files, engine=_for_log(engine))
-    values = plan.input
-    assert isinstance(values, Values)
-    name = "deleted"
-    while name in values.schema:
-        name += "_"
-    column = pa.array([d.tolist() for d in deleted], pa.list_(pa.int64()))
-    named = Values(values.data.append_column(name, column))
+    """All live rows of some files, as change data."""
+    return _changed(data_plan(snapshot, _table(adds), engine=log_engine), change)
+
+
+def count_rows(
+    snapshot: Snapshot,
+    adds: Sequence[Mapping[str, Any]],
+    engine: str | Executor,
+    log_engine: str | Executor,
+) -> int:
+    """How many live rows some files have."""
+    from millpond.plan import aggregates as agg
+
+    rows = data_plan(snapshot, _table(adds), engine=log_engine)
+    count: int = rows.aggregate(n=agg.count()).to_pylist(engine=engine)[0]["n"]
+    return count
+
+
+def _changed(plan: Plan, change: str) -> Plan:
+    return plan.with_columns(**{CHANGE_TYPE.name: lit(change)})
+
+
+def _without(
+    snapshot: Snapshot, adds: Sequence[Mapping[str, Any]], deleted: Sequence[Positions]
+) -> DynamicScan:
+    """The rows of files without those at some positions."""
+    plan = data_plan(snapshot, _table([{**add, "deletionVector": None} for add in adds]))
+    files = plan.input
+    assert isinstance(files, Values)
+    name = _unused("deleted", snapshot.schema)
+    named = Values(files.data.append_column(name, positions_array(deleted)))
     return DynamicScan(named, "parquet", plan.columns, plan.path_column, plan.constants, name)
 
 
-def _for_log(engine: str | Executor) -> str | Executor:
-    return "arrow" if engine == "auto" else engine
+def _table(adds: Sequence[Mapping[str, Any]]) -> pa.Table:
+    from millpond.kernel.actions import ADD
+
+    rows = [{name: add.get(name) for name in FILE_COLUMNS} for add in adds]
+    return pa.Table.from_pylist(rows, to_arrow_schema(ADD.select(FILE_COLUMNS)))
+
+
+def _unused(name: str, schema: Struct) -> str:
+    while name in schema:
+        name += "_"
+    return name

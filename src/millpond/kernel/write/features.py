@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CommitError, UnsupportedFeatureError
-from millpond.kernel.features import DELETION_VECTORS
+from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS
+from millpond.plan.types import DataType, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from millpond.kernel.actions import Metadata, Protocol
     from millpond.kernel.snapshot import Snapshot
-    from millpond.plan.types import Struct
 
 WRITER_FEATURES: Final = frozenset(
     {
@@ -20,21 +20,45 @@ WRITER_FEATURES: Final = frozenset(
         *("identityColumns", "columnMapping", DELETION_VECTORS, "timestampNtz"),
         *("timestampWithoutTimezone", "typeWidening", "typeWidening-preview", "v2Checkpoint"),
         *("vacuumProtocolCheck", "domainMetadata", "inCommitTimestamp", "clustering"),
-        *("allowColumnDefaults", "catalogManaged", "catalogOwned-preview"),
+        *("allowColumnDefaults", *CATALOG_MANAGED),
     }
 )
 """Features that are honoured, or refused when a table really uses them."""
+
+UPKEEP_FEATURES: Final = WRITER_FEATURES | {
+    *("rowTracking", "icebergCompatV1", "icebergCompatV2", "icebergWriterCompatV1"),
+    *("variantType", "variantType-preview", "variantShredding-preview"),
+}
+"""Features whose tables can be looked after: they ask nothing of checkpoints and the like."""
 
 _NEWEST_WRITER: Final = 7
 _NEED: Final = {
     "delta.invariants": "invariants",
     "delta.generationExpression": "generated columns",
     "delta.identity.start": "identity columns",
+    "CURRENT_DEFAULT": "column defaults",
 }
 
 
 def check_writable(snapshot: Snapshot) -> None:
-    """Refuse a table that would be spoiled by writing to it from here."""
+    """Refuse a table that would be spoiled by writing rows to it from here."""
+    _check_known(snapshot, WRITER_FEATURES)
+    used = sorted(set(_rules(snapshot.schema, snapshot.metadata)))
+    if used:
+        raise UnsupportedFeatureError(
+            f"{snapshot.table} has {', '.join(used)}, which can't be checked here",
+            table=snapshot.table,
+            features=tuple(used),
+            hint="it can still be read; write it with an engine that evaluates them",
+        )
+
+
+def check_upkeep(snapshot: Snapshot) -> None:
+    """Refuse a table whose log would be spoiled by a checkpoint or a clean-up from here."""
+    _check_known(snapshot, UPKEEP_FEATURES)
+
+
+def _check_known(snapshot: Snapshot, known: frozenset[str]) -> None:
     protocol, table = snapshot.protocol, snapshot.table
     if protocol.min_writer_version > _NEWEST_WRITER:
         raise UnsupportedFeatureError(
@@ -43,7 +67,7 @@ def check_writable(snapshot: Snapshot) -> None:
             table=table,
             hint="it can still be read",
         )
-    unknown = sorted(set(protocol.writer_features or ()) - WRITER_FEATURES)
+    unknown = sorted(set(protocol.writer_features or ()) - known)
     if unknown:
         raise UnsupportedFeatureError(
             f"{table} needs writer features that are not known here: {', '.join(unknown)}",
@@ -51,35 +75,28 @@ def check_writable(snapshot: Snapshot) -> None:
             features=tuple(unknown),
             hint="it can still be read",
         )
-    used = sorted(set(_rules(snapshot.schema, snapshot.metadata)))
-    if used:
-        raise UnsupportedFeatureError(
-            f"{table} has {', '.join(used)}, which can't be checked here",
-            table=table,
-            features=tuple(used),
-            hint="it can still be read; write it with an engine that evaluates them",
-        )
 
 
 def _rules(schema: Struct, metadata: Metadata) -> Iterator[str]:
-    for key in metadata.configuration:
-        if key.startswith("delta.constraints."):
-            yield "check constraints"
-    for field in schema:
-        known = field.metadata_dict()
-        for key, name in _NEED.items():
-            if key in known:
-                yield name
-
-
-def is_append_only(metadata: Metadata) -> bool:
-    """Whether rows may never be removed."""
-    return _is_set(metadata, "delta.appendOnly")
+    if any(key.startswith("delta.constraints.") for key in metadata.configuration):
+        yield "check constraints"
+    todo: list[DataType] = [schema]
+    while todo:
+        type_ = todo.pop()
+        if isinstance(type_, Struct):
+            for field in type_:
+                known = field.metadata_dict()
+                yield from (name for key, name in _NEED.items() if key in known)
+                todo.append(field.type)
+        elif isinstance(type_, List):
+            todo.append(type_.element)
+        elif isinstance(type_, Map):
+            todo.extend((type_.key, type_.value))
 
 
 def check_may_remove(snapshot: Snapshot) -> None:
     """Refuse to remove rows of an append-only table."""
-    if is_append_only(snapshot.metadata):
+    if _is_set(snapshot.metadata, "delta.appendOnly"):
         raise CommitError(
             f"{snapshot.table} is append-only: no row may be removed",
             table=snapshot.table,

@@ -11,36 +11,43 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.errors import ObjectExistsError
 from millpond.kernel.partitions import directory, write_value
 from millpond.kernel.paths import encode
-from millpond.kernel.write.stats import FileStatistics, indexed_leaves
-from millpond.plan.arrow import to_arrow
-from millpond.plan.sources import STORED_ID
-from millpond.plan.types import Field, List, Map, Struct
+from millpond.kernel.write.physical import arrow_schema, renamed
+from millpond.kernel.write.stats import FileStatistics, Leaf, indexed_leaves
+from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from millpond.base.store import Store
+    from millpond.base.store import ObjectMeta, Store
     from millpond.kernel.actions import Metadata
     from millpond.kernel.mapping import TableColumns
-    from millpond.plan.types import DataType
 
 CODEC: Final = "zstd"
 ROW_GROUP_ROWS: Final = 131_072
+ROW_GROUP_BYTES: Final = 64 << 20
+"""A row group is written when so many rows, or so many bytes of them, have come together."""
+HELD_BYTES: Final = 256 << 20
+"""So much may wait in all open files before the fullest one has to write a row group."""
 FILE_BYTES: Final = 256 << 20
 """A new file is begun when one has grown to this size."""
 OPEN_FILES: Final = 128
 """So many partitions are written side by side; of more, the fullest ones are closed."""
+_FOLDER_BYTES: Final = 200
+"""A directory's name that would be longer is left out: only the log says what is in a file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """Where rows go: the store, the table's columns and what its metadata says of files."""
 
     store: Store
     columns: TableColumns
     metadata: Metadata
+    put: list[str]
+    """The paths of all objects that were begun, for whoever has to take them back."""
     subdirectory: str = ""
     extra: tuple[Field, ...] = ()
     """Columns that a file has beside the table's: `_change_type` of change data."""
@@ -50,17 +57,17 @@ class Target:
     def data_schema(self) -> Struct:
         """The physical columns that files hold: all but the partition columns."""
         partitions = set(self.metadata.partition_columns)
-        names = [f.name for f in self.columns.schema if f.name not in partitions]
-        physical = {
-            logical.name: stored
-            for logical, stored in zip(
-                self.columns.schema, self.columns.stored_schema(), strict=True
-            )
-        }
-        return Struct((*(physical[name] for name in names), *self.extra))
+        both = zip(self.columns.schema, self.columns.stored_schema(), strict=True)
+        return Struct((*(s for f, s in both if f.name not in partitions), *self.extra))
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """What statistics are kept of."""
+        metadata = self.metadata
+        return indexed_leaves(self.columns, metadata.partition_columns, metadata.configuration)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WrittenFile:
     """A file that is in the store, and is not yet part of the table."""
 
@@ -71,89 +78,90 @@ class WrittenFile:
     rows: int
     stats: str
 
-    def to_add(self, *, data_change: bool = True) -> dict[str, Any]:
+    def to_add(self) -> dict[str, Any]:
         """The action that makes it part of the table."""
         return {
             "path": encode(self.path),
             "partitionValues": self.partition_values,
             "size": self.size,
             "modificationTime": self.modified,
-            "dataChange": data_change,
+            "dataChange": True,
             "stats": self.stats,
         }
 
+    def to_cdc(self) -> dict[str, Any]:
+        """The action that makes it change data."""
+        add = self.to_add() | {"dataChange": False}
+        return {name: add[name] for name in ("path", "partitionValues", "size", "dataChange")}
+
 
 def write_rows(target: Target, batches: Iterable[pa.RecordBatch]) -> list[WrittenFile]:
-    """Write batches of the table's logical columns. If it fails, what was written is removed."""
-    writer = _Writer(target)
+    """Write batches of the table's logical columns; whoever owns `target.put` cleans up."""
+    writer = _Writer(target, target.data_schema)
     try:
         for batch in batches:
-            writer.add(batch)
+            if batch.num_rows:
+                writer.add(batch)
         return writer.finish()
-    except BaseException:
-        writer.abandon()
-        raise
+    finally:
+        writer.close()
 
 
 @dataclass(slots=True)
 class _Writer:
     target: Target
+    schema: Struct
     done: list[WrittenFile] = field(default_factory=list)
     _open: dict[tuple[str | None, ...], _OpenFile] = field(default_factory=dict)
 
     def add(self, batch: pa.RecordBatch) -> None:
         names = self.target.metadata.partition_columns
         kept = [n for n in batch.schema.names if n not in names]
-        data = _renamed(batch.select(kept), self.target.data_schema)
+        data = renamed(batch.select(kept), self.schema)
         for key, rows in _split(batch, names, self.target.columns.schema):
-            part = data if rows is None else data.take(rows)
             open_file = self._open.get(key)
             if open_file is None:
                 if len(self._open) >= OPEN_FILES:
                     self._close(max(self._open, key=lambda k: self._open[k].stats.rows))
-                open_file = self._open[key] = _OpenFile(self.target, key)
-            open_file.write(part)
+                open_file = self._open[key] = _OpenFile(self.target, self.schema, key)
+            open_file.write(data if rows is None else data.take(rows))
             if open_file.size >= self.target.file_bytes:
                 self._close(key)
+        while sum(f.held_bytes for f in self._open.values()) > HELD_BYTES:
+            max(self._open.values(), key=lambda f: f.held_bytes).flush()
 
     def _close(self, key: tuple[str | None, ...]) -> None:
-        self.done.append(self._open.pop(key).finish())
+        open_file = self._open[key]
+        self.done.append(open_file.finish())
+        del self._open[key]
 
     def finish(self) -> list[WrittenFile]:
         for key in list(self._open):
             self._close(key)
         return self.done
 
-    def abandon(self) -> None:
+    def close(self) -> None:
+        """Nothing of unfinished files stays on this machine."""
         for open_file in self._open.values():
             open_file.abandon()
-        remove_files(self.target.store, self.done)
-
-
-def remove_files(store: Store, files: Iterable[WrittenFile]) -> None:
-    """Take files back that no commit has made part of the table."""
-    for file in files:
-        store.delete(file.path)
 
 
 class _OpenFile:
-    def __init__(self, target: Target, key: tuple[str | None, ...]) -> None:
+    def __init__(self, target: Target, schema: Struct, key: tuple[str | None, ...]) -> None:
         names = target.metadata.partition_columns
         physical = [target.columns.physical_name(target.columns.schema.field(n)) for n in names]
         self.target = target
         self.values = dict(zip(physical, key, strict=True))
-        folder = directory(self.values.items()) if names else ""
         name = f"part-00000-{uuid.uuid4()}-c000.{CODEC}.parquet"
-        self.path = "/".join(p for p in (target.subdirectory, folder, name) if p)
-        schema = target.data_schema
-        self.stats = FileStatistics(
-            indexed_leaves(Struct(schema.fields[: len(schema) - len(target.extra)]),
-                           target.metadata.configuration)
-        )  # fmt: skip
+        self.path = "/".join(p for p in (target.subdirectory, _folder(self.values), name) if p)
+        self.stats = FileStatistics(target.leaves)
+        self.held: list[pa.RecordBatch] = []
+        self.held_rows = self.held_bytes = 0
+        self.schema = arrow_schema(schema)
         with tempfile.NamedTemporaryFile(prefix="millpond-", suffix=".parquet", delete=False) as f:
             self.local = Path(f.name)
         self.writer = pq.ParquetWriter(
-            self.local, arrow_schema(schema), compression=CODEC, write_page_index=True
+            self.local, self.schema, compression=CODEC, write_page_index=True
         )
 
     @property
@@ -162,16 +170,25 @@ class _OpenFile:
 
     def write(self, batch: pa.RecordBatch) -> None:
         self.stats.add(batch)
-        schema = arrow_schema(self.target.data_schema)
-        typed = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        self.writer.write_batch(typed, row_group_size=ROW_GROUP_ROWS)
+        self.held.append(pa.RecordBatch.from_arrays(batch.columns, schema=self.schema))
+        self.held_rows += batch.num_rows
+        self.held_bytes += batch.get_total_buffer_size()
+        if self.held_rows >= ROW_GROUP_ROWS or self.held_bytes >= ROW_GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.held:
+            table = pa.Table.from_batches(self.held)
+            self.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self.held = []
+        self.held_rows = self.held_bytes = 0
 
     def finish(self) -> WrittenFile:
-        try:
-            self.writer.close()
-            meta = self.target.store.put_file(self.path, self.local)
-        finally:
-            self.local.unlink(missing_ok=True)
+        self.flush()
+        self.writer.close()
+        self.target.put.append(self.path)
+        meta = put_own(self.target.store, self.path, self.local)
+        self.local.unlink(missing_ok=True)
         modified = int(meta.modified.timestamp() * 1000)
         stats = self.stats.to_json()
         return WrittenFile(self.path, self.values, meta.size, modified, self.stats.rows, stats)
@@ -179,6 +196,19 @@ class _OpenFile:
     def abandon(self) -> None:
         self.writer.close()
         self.local.unlink(missing_ok=True)
+
+
+def put_own(store: Store, path: str, local: Path) -> ObjectMeta:
+    """Put a file under a name that nobody else has: if it is there, an answer was lost."""
+    try:
+        return store.put_file(path, local)
+    except ObjectExistsError:
+        return store.head(path)
+
+
+def _folder(values: dict[str, str | None]) -> str:
+    parts = [directory([item]) for item in values.items()]
+    return "/".join(part for part in parts if len(part.encode()) <= _FOLDER_BYTES)
 
 
 def _split(
@@ -191,68 +221,19 @@ def _split(
     import numpy as np
 
     codes = np.zeros(batch.num_rows, np.int64)
-    texts: list[list[str | None]] = []
+    keys: list[tuple[str | None, ...]] = [()]
     for name in names:
         coded = batch.column(name).dictionary_encode(null_encoding="encode")
         type_ = schema.field(name).type
-        values = [write_value(value, type_) for value in coded.dictionary.to_pylist()]
-        texts.append(values)
-        codes = codes * len(values) + coded.indices.to_numpy(zero_copy_only=False)
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
-        rest, key = int(code), []
-        for values in reversed(texts):
-            rest, at = divmod(rest, len(values))
-            key.append(values[at])
-        whole = len(rows) == batch.num_rows
-        yield tuple(reversed(key)), None if whole else pa.array(rows)
-
-
-def _renamed(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
-    """Logical columns under their physical names, at every depth."""
-    arrays = [_as(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=list(schema.names))
-
-
-def _as(column: pa.Array, type_: DataType) -> pa.Array:
-    """The same values under the names of another type of the same shape."""
-    wanted = to_arrow(type_)
-    if column.type == wanted:
-        return column
-    if isinstance(type_, Struct):
-        parts = [_as(part, f.type) for part, f in zip(column.flatten(), type_, strict=True)]
-        mask = column.is_null() if column.null_count else None
-        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
-    if isinstance(type_, List):
-        plain = column if not column.offset else pa.concat_arrays([column])
-        values = _as(plain.values, type_.element)
-        mask = plain.is_null() if plain.null_count else None
-        return pa.ListArray.from_arrays(plain.offsets, values, wanted, mask=mask)
-    if isinstance(type_, Map):
-        plain = column if not column.offset else pa.concat_arrays([column])
-        keys, items = _as(plain.keys, type_.key), _as(plain.items, type_.value)
-        mask = plain.is_null() if plain.null_count else None
-        return pa.MapArray.from_arrays(plain.offsets, keys, items, wanted, mask=mask)
-    return column.cast(wanted)
-
-
-def arrow_schema(schema: Struct) -> pa.Schema:
-    """A physical schema for Parquet, with the field ids that it carries."""
-    return pa.schema([_field(item) for item in schema])
-
-
-def _field(item: Field) -> pa.Field:
-    number = item.metadata_dict().get(STORED_ID)
-    metadata = None if number is None else {"PARQUET:field_id": str(number)}
-    return pa.field(item.name, _type(item.type), item.nullable, metadata)
-
-
-def _type(type_: DataType) -> pa.DataType:
-    if isinstance(type_, Struct):
-        return pa.struct([_field(item) for item in type_])
-    if isinstance(type_, List):
-        return pa.list_(pa.field("element", _type(type_.element), type_.contains_null))
-    if isinstance(type_, Map):
-        value = pa.field("value", _type(type_.value), type_.contains_null)
-        return pa.map_(pa.field("key", _type(type_.key), nullable=False), value)
-    return to_arrow(type_)
+        texts = [write_value(value, type_) for value in coded.dictionary.to_pylist()]
+        both = codes * len(texts) + coded.indices.to_numpy(zero_copy_only=False)
+        # Only those that occur are counted on: the product of many columns would overflow.
+        used, codes = np.unique(both, return_inverse=True)
+        keys = [(*keys[int(code) // len(texts)], texts[int(code) % len(texts)]) for code in used]
+    if len(keys) == 1:
+        yield keys[0], None
+        return
+    order = np.argsort(codes, kind="stable")
+    edges = np.flatnonzero(np.diff(codes[order])) + 1
+    for key, rows in zip(keys, np.split(order, edges), strict=True):
+        yield key, pa.array(rows)

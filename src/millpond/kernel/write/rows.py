@@ -5,23 +5,41 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
-from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.node import Plan
+from millpond.plan.types import DataType, List, Map, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from millpond.plan.executor import Executor
-    from millpond.plan.types import Struct
+    from millpond.plan.expr import Expr
 
 
 def batches_of(data: Any, schema: Struct, *, engine: str | Executor) -> Iterator[pa.RecordBatch]:
     """The rows of a plan, of anything Arrow-like, of dictionaries, in the table's columns."""
-    target = to_arrow_schema(schema)
     for batch in _source(data, schema, engine):
-        yield fitted(batch, target, schema)
+        yield fitted(batch, schema)
+
+
+def checked(
+    batches: Iterable[pa.RecordBatch], predicate: Expr, schema: Struct
+) -> Iterator[pa.RecordBatch]:
+    """Batches of which every row satisfies a predicate; another row is an error."""
+    from millpond.plan.make import values
+
+    for batch in batches:
+        rows = values(pa.Table.from_batches([batch], to_arrow_schema(schema)))
+        wrong = rows.filter(~predicate.coalesce(False)).head(1).to_pylist(engine="arrow")
+        if wrong:
+            raise SchemaError(
+                f"a new row does not satisfy the predicate of the overwrite: {wrong[0]}",
+                hint="overwrite with a predicate that all new rows satisfy",
+            )
+        yield batch
 
 
 def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.RecordBatch]:
@@ -29,19 +47,20 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         yield from data.execute(engine=engine)
     elif isinstance(data, pa.RecordBatch):
         yield data
+    elif type(data).__module__.startswith("pandas."):
+        yield from pa.Table.from_pandas(data, preserve_index=False).to_batches()
     elif hasattr(data, "__arrow_c_stream__"):
         yield from pa.RecordBatchReader.from_stream(data)
+    elif hasattr(data, "toArrow"):  # a DataFrame of Spark
+        yield from data.toArrow().to_batches()
     elif isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
-        unknown = {name for row in data for name in row} - set(schema.names)
-        if unknown:
-            raise _unknown(sorted(unknown)[0], schema)
+        for row in data:
+            _check_names(row, schema, "")
         try:
             table = pa.Table.from_pylist(list(data), to_arrow_schema(schema))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise SchemaError(f"a row does not fit the table: {error}") from error
         yield from table.to_batches()
-    elif type(data).__module__.startswith("pandas"):
-        yield from pa.Table.from_pandas(data, preserve_index=False).to_batches()
     else:
         raise SchemaError(
             f"rows can't be made of a {type(data).__name__}",
@@ -49,7 +68,20 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         )
 
 
-def fitted(batch: pa.RecordBatch, target: pa.Schema, schema: Struct) -> pa.RecordBatch:
+def _check_names(value: Any, type_: DataType, where: str) -> None:
+    """Arrow drops members of a dictionary that it does not know; here they are an error."""
+    if isinstance(type_, Struct) and isinstance(value, dict):
+        for name, item in value.items():
+            found = type_.get(name)
+            if found is None:
+                raise _unknown(f"{where}{name}", type_)
+            _check_names(item, found.type, f"{where}{name}.")
+    elif isinstance(type_, List) and isinstance(value, list | tuple):
+        for item in value:
+            _check_names(item, type_.element, f"{where}element.")
+
+
+def fitted(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
     """A batch in the table's columns: missing ones are null, narrower types are widened."""
     given = batch.schema.names
     for name in given:
@@ -58,26 +90,137 @@ def fitted(batch: pa.RecordBatch, target: pa.Schema, schema: Struct) -> pa.Recor
     if len(set(given)) < len(given):
         raise SchemaError("a column stands twice in the rows that are to be written")
     columns = []
-    for field, wanted in zip(target, schema, strict=True):
-        if field.name not in given:
-            array = pa.nulls(batch.num_rows, field.type)
+    for field in schema:
+        array = (
+            batch.column(field.name)
+            if field.name in given
+            else pa.nulls(batch.num_rows, to_arrow(field.type))
+        )
+        columns.append(_conformed(array, field.type, field.name, nullable=field.nullable))
+    return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(schema))
+
+
+def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) -> pa.Array:
+    """An array in a column's type, at every depth; nulls only where they may be."""
+    if array.null_count and not nullable:
+        raise SchemaError(
+            f"the column {where!r} is null in a row, and the table forbids that",
+            hint="give it a value, or leave the row out",
+        )
+    wanted = to_arrow(type_)
+    if array.type == wanted and not _has_required(type_):
+        return array
+    if at.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if at.is_null(array.type):
+        return pa.nulls(len(array), wanted)
+    if isinstance(type_, Struct) and at.is_struct(array.type):
+        return _struct(array, type_, where)
+    if isinstance(type_, List) and _is_list(array.type):
+        return _list(array, type_, where)
+    if isinstance(type_, Map) and at.is_map(array.type):
+        return _map(array, type_, where)
+    if not _may_cast(array.type, wanted):
+        raise _misfit(array, type_, where, "one can't stand for the other")
+    try:
+        return array.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise _misfit(array, type_, where, str(error)) from error
+
+
+def _struct(array: pa.StructArray, type_: Struct, where: str) -> pa.Array:
+    given = [array.type.field(i).name for i in range(array.type.num_fields)]
+    for name in given:
+        if name not in type_:
+            raise _unknown(f"{where}.{name}", type_)
+    here = array.is_valid()
+    children = []
+    for field in type_:
+        if field.name in given:
+            child = array.field(given.index(field.name))
         else:
-            array = batch.column(field.name)
-        if array.type != field.type:
-            try:
-                array = array.cast(field.type)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise SchemaError(
-                    f"the column {field.name!r} is {array.type} in the rows and {wanted.type} "
-                    f"in the table: {error}",
-                    hint="cast it, or change the table's schema first",
-                ) from error
-        if array.null_count and not wanted.nullable:
-            raise SchemaError(
-                f"the column {field.name!r} is null in a row, and the table forbids that"
-            )
-        columns.append(array)
-    return pa.RecordBatch.from_arrays(columns, schema=target)
+            child = pa.nulls(len(array), to_arrow(field.type))
+        inner = f"{where}.{field.name}"
+        if not field.nullable and child.filter(here).null_count:
+            _conformed(child.filter(here), field.type, inner, nullable=False)
+        children.append(_conformed(child, field.type, inner, nullable=True))
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(children, fields=list(to_arrow(type_)), mask=mask)
+
+
+def _list(array: pa.Array, type_: List, where: str) -> pa.Array:
+    if not at.is_list(array.type):
+        array = array.cast(pa.list_(array.type.value_type))
+    plain = pa.concat_arrays([array]) if array.offset else array
+    values = _conformed(plain.values, type_.element, f"{where}.element", nullable=True)
+    if not type_.contains_null:
+        _conformed(plain.flatten(), type_.element, f"{where}.element", nullable=False)
+    mask = plain.is_null() if plain.null_count else None
+    return pa.ListArray.from_arrays(plain.offsets, values, to_arrow(type_), mask=mask)
+
+
+def _map(array: pa.MapArray, type_: Map, where: str) -> pa.Array:
+    plain = pa.concat_arrays([array]) if array.offset else array
+    keys = _conformed(plain.keys, type_.key, f"{where}.key", nullable=False)
+    items = _conformed(plain.items, type_.value, f"{where}.value", nullable=True)
+    if not type_.contains_null:
+        _conformed(plain.drop_null().items, type_.value, f"{where}.value", nullable=False)
+    mask = plain.is_null() if plain.null_count else None
+    return pa.MapArray.from_arrays(plain.offsets, keys, items, to_arrow(type_), mask=mask)
+
+
+def _has_required(type_: DataType) -> bool:
+    """Whether nulls have to be looked for below the top."""
+    if isinstance(type_, Struct):
+        return any(not f.nullable or _has_required(f.type) for f in type_)
+    if isinstance(type_, List):
+        return not type_.contains_null or _has_required(type_.element)
+    if isinstance(type_, Map):
+        return not type_.contains_null or any(map(_has_required, (type_.key, type_.value)))
+    return False
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(at.is_list(type_) or at.is_large_list(type_) or at.is_fixed_size_list(type_))
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(at.is_string(type_) or at.is_large_string(type_) or at.is_string_view(type_))
+
+
+def _is_bytes(type_: pa.DataType) -> bool:
+    names = (at.is_binary, at.is_large_binary, at.is_fixed_size_binary, at.is_binary_view)
+    return any(is_kind(type_) for is_kind in names)
+
+
+_KINDS: tuple[tuple[Callable[[pa.DataType], bool], tuple[Callable[[pa.DataType], bool], ...]], ...]
+_KINDS = (
+    (at.is_integer, (at.is_integer, at.is_floating, at.is_decimal)),
+    (at.is_floating, (at.is_floating,)),
+    (at.is_decimal, (at.is_decimal,)),
+    (_is_text, (_is_text,)),
+    (_is_bytes, (_is_bytes,)),
+    (at.is_boolean, (at.is_boolean,)),
+    (at.is_date, (at.is_date, at.is_timestamp)),
+    (at.is_timestamp, (at.is_timestamp,)),
+)
+"""Which kinds of values may become which; whether each value fits is seen when it is cast."""
+
+
+def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    if at.is_timestamp(source) and source.tz is not None and getattr(target, "tz", "") is None:
+        return False  # whose wall clock?
+    return any(
+        is_kind(source) and any(becomes(target) for becomes in allowed)
+        for is_kind, allowed in _KINDS
+    )
+
+
+def _misfit(array: pa.Array, type_: DataType, where: str, why: str) -> SchemaError:
+    return SchemaError(
+        f"the column {where!r} is {array.type} in the rows and {type_} in the table: {why}",
+        hint="cast it, or change the table's schema first",
+    )
 
 
 def _unknown(name: str, schema: Struct) -> SchemaError:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from millpond.kernel.actions import ADD, REMOVE, log_columns, picked
 from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.phase import scan_log, together, vector_id
 from millpond.kernel.replay import AddRemoveDedup
-from millpond.kernel.scan import FILE_COLUMNS, Scan, keyed
+from millpond.kernel.scan import FILE_COLUMNS, Scan, checkpoint_files, keyed
 from millpond.plan.expr import col, lit, path
 from millpond.plan.make import values
+from millpond.plan.sources import Scan as ScanFiles
+from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,13 +23,38 @@ if TYPE_CHECKING:
 
     from millpond.kernel.segment import LogFile
     from millpond.kernel.snapshot import Snapshot
+    from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
 
 
-def live_adds(snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-    """All live files, as an add action has them."""
-    return iter(Scan(snapshot, FILE_COLUMNS).machine("arrow"))
+def live_adds(
+    snapshot: Snapshot, engine: str | Executor, parsed: Struct | None = None
+) -> Iterator[pa.RecordBatch]:
+    """All live files, as an add action has them.
+
+    With the type of `stats_parsed`, also those: a checkpoint may hold statistics as columns alone.
+    """
+    scan = Scan(snapshot) if parsed is None else _WithParsed(snapshot, parsed=parsed)
+    return iter(scan.machine(engine))
+
+
+@dataclass(frozen=True)
+class _WithParsed(Scan):
+    """A scan whose rows have the column `stats_parsed`, too."""
+
+    parsed: Struct = field(default_factory=Struct)
+
+    def add_fields(self, *, parsed: bool = False) -> Struct:
+        """All that an add action has, and one member more."""
+        known = super().add_fields(parsed=parsed)
+        return Struct((*known.fields, Field("stats_parsed", self.parsed)))
+
+    def rows(self, adds: Plan, *, parsed: bool = False) -> Plan:
+        """The members as columns."""
+        del parsed
+        names = (*FILE_COLUMNS, "stats_parsed")
+        return adds.select(*(path(f'add."{name}"').alias(name) for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +71,29 @@ class Tombstones:
         kept = duration_millis(snapshot.metadata, DELETED_FILES)
         return cls(snapshot, now - (kept or 0))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, engine: str | Executor) -> Iterator[pa.RecordBatch]:
         """The removes, with one column `remove`."""
         segment = self.snapshot.segment
         dedup = AddRemoveDedup(self.snapshot.table, keep_removes=True)
         young = path("remove.deletionTimestamp").coalesce(0) > lit(self.since)
         if segment.commits:
-            rows = removes(segment.cover(), dedup).filter(young)
-            yield from rows.execute(engine="arrow")
+            yield from removes(segment.cover(), dedup).filter(young).execute(engine=engine)
         if segment.checkpoint is not None:
-            yield from self._of_checkpoint(dedup if segment.commits else None, young)
+            known = dedup if segment.commits else None
+            yield from self._of_checkpoint(known, young, engine).execute(engine=engine)
 
-    def _of_checkpoint(self, dedup: AddRemoveDedup | None, young: Expr) -> Iterator[pa.RecordBatch]:
-        from millpond.kernel.scan import checkpoint_files
-
-        files, sidecars = checkpoint_files(self.snapshot, "arrow")
+    def _of_checkpoint(
+        self, dedup: AddRemoveDedup | None, young: Expr, engine: str | Executor
+    ) -> Plan:
+        files, sidecars = checkpoint_files(self.snapshot, engine)
         scans = scan_log(files, log_columns(remove=REMOVE), versions=False)
         if sidecars:
-            from millpond.plan.sources import Scan as ScanFiles
-
             scans.append(ScanFiles("parquet", sidecars, log_columns(remove=REMOVE)))
         rows = together(scans).filter(path("remove.path").is_not_null()).filter(young)
-        if dedup is not None and dedup.seen:
-            keys = [
-                (path("remove.path"), col("path")),
-                (vector_id("remove.deletionVector"), col("dv")),
-            ]
-            rows = rows.join(values(dedup.tombstones()), on=keys, how="anti", nulls_equal=True)
-        yield from rows.execute(engine="arrow")
+        if dedup is None or not dedup.seen:
+            return rows
+        keys = [(path("remove.path"), col("path")), (vector_id("remove.deletionVector"), col("dv"))]
+        return rows.join(values(dedup.tombstones()), on=keys, how="anti", nulls_equal=True)
 
 
 def removes(files: Sequence[LogFile], dedup: AddRemoveDedup) -> Plan:
@@ -81,8 +103,17 @@ def removes(files: Sequence[LogFile], dedup: AddRemoveDedup) -> Plan:
     return actions.filter_ordered(dedup).filter(~col("is_add")).select("remove")
 
 
-def plain(row: Any) -> Any:
-    """An action from Arrow as JSON has it: without what is null."""
-    if isinstance(row, dict):
-        return {name: plain(value) for name, value in row.items() if value is not None}
-    return [plain(item) for item in row] if isinstance(row, list) else row
+def plain(action: Any, type_: Struct) -> dict[str, Any]:
+    """An action from Arrow as JSON has it: without members that are null; in maps null may stand.
+
+    >>> from millpond.kernel.actions import ADD
+    >>> plain({"path": "a", "partitionValues": {"p": None}, "size": None}, ADD)
+    {'path': 'a', 'partitionValues': {'p': None}}
+    """
+    found = {}
+    for member in type_:
+        value = action.get(member.name)
+        if value is not None:
+            inner = member.type
+            found[member.name] = plain(value, inner) if isinstance(inner, Struct) else value
+    return found

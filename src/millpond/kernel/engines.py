@@ -1,0 +1,38 @@
+"""Which engine runs a table's plans: by name, with the settings that the table was opened with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millpond.base.settings import Settings
+    from millpond.plan.executor import Executor
+
+
+def row_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
+    """The engine for rows. With settings, `auto` is what they say, or else the Arrow engine."""
+    if settings is None or not isinstance(engine, str):
+        return engine
+    name = settings.engine if engine == "auto" else engine
+    return _made("arrow" if name == "auto" else name, settings)
+
+
+def log_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
+    """The engine for logs, which are small: `auto` reads them in this process."""
+    if not isinstance(engine, str):
+        return engine
+    name = "arrow" if engine == "auto" else engine
+    return name if settings is None else _made(name, settings)
+
+
+def is_arrow(engine: str | Executor) -> bool:
+    """Whether rows are read in this process."""
+    return (engine if isinstance(engine, str) else engine.name) in ("arrow", "auto")
+
+
+def _made(name: str, settings: Settings) -> Executor:
+    from millpond.plan.plugins import ENGINES
+
+    make: Any = ENGINES.get(name)
+    made: Executor = make(settings=settings)
+    return made

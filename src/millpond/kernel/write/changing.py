@@ -1,0 +1,371 @@
+"""What a transaction is asked to change: rows, files, and the table itself."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from millpond.base.errors import CommitError, PlanError, SchemaError
+from millpond.base.store import open_store
+from millpond.kernel.actions import ADD
+from millpond.kernel.scan import ScanBuilder
+from millpond.kernel.write.conflicts import ISOLATIONS, Isolation, Reads, key_of
+from millpond.kernel.write.delete import (
+    CHANGE_TYPE,
+    Touched,
+    all_rows,
+    count_rows,
+    deleted_rows,
+    find_rows,
+    mark_rows,
+    remaining,
+)
+from millpond.kernel.write.features import (
+    check_may_remove,
+    check_writable,
+    has_change_feed,
+    writes_deletion_vectors,
+)
+from millpond.kernel.write.files import Target, write_rows
+from millpond.kernel.write.info import Operation
+from millpond.kernel.write.pending import Pending
+from millpond.kernel.write.protocol import asked_features, needed_protocol
+from millpond.kernel.write.reshape import reshaped
+from millpond.kernel.write.rows import batches_of, checked
+from millpond.kernel.write.stats import record_count
+from millpond.plan.arrow import to_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from millpond.kernel.actions import Metadata, Protocol
+    from millpond.kernel.snapshot import Snapshot
+    from millpond.kernel.table import DeltaTable
+    from millpond.plan.executor import Executor
+    from millpond.plan.expr import Expr
+    from millpond.plan.types import Struct
+
+ISOLATION: Final = "delta.isolationLevel"
+CHANGE_DATA: Final = "_change_data"
+
+
+class Changing:
+    """The gathering half of a `Transaction`. Each step sees what the steps before have done."""
+
+    def __init__(
+        self,
+        table: DeltaTable,
+        *,
+        operation: str | None = None,
+        isolation: Isolation | None = None,
+        user_metadata: str | None = None,
+        info: Mapping[str, Any] | None = None,
+        engine: str | Executor = "auto",
+    ) -> None:
+        check_writable(table.snapshot)
+        self.table = table
+        self.store = open_store(table.location, settings=table.settings)
+        self.isolation = _isolation(isolation, table.metadata)
+        self.txn_id = str(uuid.uuid4())
+        self.operation = Operation(operation)
+        self.user_metadata = user_metadata
+        self.info = dict(info or {})
+        self.base = table.snapshot
+        self.view = table.snapshot
+        """The table as it will be, but for its files."""
+        self.reads = Reads()
+        self.pending = Pending()
+        self.is_over = False
+        self._features: frozenset[str] = frozenset()
+        self._engine = table.engine(engine)
+        self._log_engine = table.log_engine(engine)
+
+    @property
+    def metadata(self) -> Metadata:
+        """The table's metadata as it will be, but for what only the commit knows."""
+        return self.view.metadata
+
+    def append(self, data: Any) -> None:
+        """Add rows: an Arrow table, a plan, a DataFrame or dictionaries."""
+        self._step("WRITE", mode="Append")
+        rows = batches_of(data, self.view.plain_schema, engine=self._engine)
+        self.pending.add_written(write_rows(self._target(), rows))
+
+    def overwrite(self, data: Any, predicate: Expr | None = None) -> None:
+        """Exchange all rows, or those that satisfy a predicate; new rows have to satisfy it."""
+        shown = None if predicate is None else str(predicate)
+        self._step("WRITE", mode="Overwrite", predicate=shown)
+        schema = self.view.plain_schema
+        rows = batches_of(data, schema, engine=self._engine)
+        if predicate is not None:
+            rows = checked(rows, predicate, schema)
+        check_may_remove(self.view)
+        # First the new rows: they may be computed from the old ones.
+        files = write_rows(self._target(), rows)
+        self.delete(predicate)
+        self.pending.add_written(files)
+
+    def delete(self, predicate: Expr | None = None) -> int:
+        """Delete the rows that satisfy a predicate, or all; says how many those are.
+
+        Rows are marked where the table allows deletion vectors; otherwise the files that hold them
+        are written anew.
+        """
+        self._step("DELETE", predicate=json.dumps([] if predicate is None else [str(predicate)]))
+        check_may_remove(self.view)
+        adds = self._live(predicate)
+        self.reads.files |= {key_of(add) for add in adds if key_of(add) not in self.pending.adds}
+        self.reads.matches.append(_matcher(self.view, predicate))
+        if predicate is None:
+            return self._remove_all(adds)
+        touched = find_rows(
+            self.view, adds, predicate, engine=self._engine, log_engine=self._log_engine
+        )
+        self._apply(touched)
+        return sum(len(item.after) - len(item.before) for item in touched)
+
+    def _remove_all(self, adds: Sequence[Mapping[str, Any]]) -> int:
+        counts = [record_count(add) for add in adds]
+        unknown = [add for add, count in zip(adds, counts, strict=True) if count is None]
+        rows = sum(count for count in counts if count is not None)
+        if unknown:
+            rows += count_rows(self.view, unknown, self._engine, self._log_engine)
+        for add in adds:
+            self.pending.remove(add)
+        # All files of the table go, which tells enough.
+        self.pending.changes, self.pending.told = [], set()
+        return rows
+
+    def _apply(self, touched: Sequence[Touched]) -> None:
+        left = [item for item in touched if not item.is_gone]
+        made: list[dict[str, Any]] = []
+        if not writes_deletion_vectors(self._protocol(), self.metadata):
+            self._rewrite(left)
+            self._tell_deleted(touched)
+        elif left:
+            path, content, made = mark_rows(left)
+            self.pending.put.append(path)
+            self.store.put(path, content)
+        for item in touched:
+            self.pending.remove(item.add)
+        for add in made:
+            self.pending.add(add)
+
+    def _rewrite(self, left: Sequence[Touched]) -> None:
+        """New files for rows that stay; those of the table, and those that are new themselves."""
+        for is_new in (True, False):
+            items = [item for item in left if self._is_new(item.add) is is_new]
+            if items:
+                rows = remaining(self.view, items).execute(engine=self._engine)
+                files = write_rows(self._target(), rows)
+                self.pending.add_written(files, rewritten=not is_new)
+
+    def _tell_deleted(self, touched: Sequence[Touched]) -> None:
+        """Change data of rows that go while others of their file, now or before, stay."""
+        if not has_change_feed(self.metadata):
+            return
+        rewritten = self.pending.rewritten
+        parts = [
+            item
+            for item in touched
+            if not self._is_new(item.add) and (not item.is_gone or key_of(item.add) in rewritten)
+        ]
+        if parts:
+            self._write_changes(deleted_rows(self.view, parts).execute(engine=self._engine))
+            self.pending.told |= {key_of(item.add) for item in parts}
+
+    def _is_new(self, add: Mapping[str, Any]) -> bool:
+        key = key_of(add)
+        return key in self.pending.adds and key not in self.pending.rewritten
+
+    def _write_changes(self, rows: Iterable[pa.RecordBatch]) -> None:
+        target = replace(self._target(), subdirectory=CHANGE_DATA, extra=(CHANGE_TYPE,))
+        self.pending.changes += [file.to_cdc() for file in write_rows(target, rows)]
+
+    def _tell_changes(self) -> None:
+        """Where change data tells of some rows it has to tell of all: nothing else is looked at."""
+        pending = self.pending
+        if not pending.changes:
+            return
+        came = [a for k, a in pending.adds.items() if k not in pending.rewritten]
+        went = [r for k, r in pending.removes.items() if k not in pending.told]
+        for files, change in ((came, "insert"), (went, "delete")):
+            counted = [file for file in files if file.get("dataChange") is not False]
+            if counted:
+                rows = all_rows(self.view, counted, change, self._log_engine)
+                self._write_changes(rows.execute(engine=self._engine))
+        pending.told |= set(pending.removes)
+        pending.rewritten |= set(pending.adds)
+
+    def remove_files(self, paths: Iterable[str], *, data_change: bool = True) -> None:
+        """Remove live files by the paths that `files()` gives."""
+        self._step("DELETE")
+        if data_change:
+            check_may_remove(self.view)
+        wanted = set(paths)
+        new = self.pending.adds
+        live = [add for add in self._live() if key_of(add) not in new]
+        found = [add for add in live if add["path"] in wanted]
+        missing = sorted(wanted - {add["path"] for add in found})
+        if missing:
+            raise CommitError(
+                f"{missing[0]} is no live file of {self.table.location}",
+                table=self.table.location,
+                hint="see files() for those that are",
+            )
+        for add in found:
+            self.reads.files.add(key_of(add))
+            self.pending.remove(add, data_change=data_change)
+
+    def add_files(self, adds: Iterable[Mapping[str, Any]]) -> None:
+        """Make files part of the table that are there already: add actions as dictionaries."""
+        self._step("WRITE", mode="Append")
+        made = [self._checked_add(add) for add in adds]
+        for add in made:
+            self.pending.add(add)
+            self.pending.is_counted = False
+
+    def _checked_add(self, add: Mapping[str, Any]) -> dict[str, Any]:
+        unknown = [name for name in add if name not in ADD]
+        missing = [name for name in ("path", "size", "modificationTime") if add.get(name) is None]
+        if unknown or missing:
+            what = f"has no member {unknown[0]!r}" if unknown else f"needs a {missing[0]}"
+            raise SchemaError(
+                f"an add action {what}: {dict(add)}", hint=f"members are: {', '.join(ADD.names)}"
+            )
+        columns = self.view.columns
+        names = [
+            columns.physical_name(columns.schema.field(n)) for n in self.view.partition_columns
+        ]
+        given = dict(add.get("partitionValues") or {})
+        if set(given) != set(names):
+            raise SchemaError(
+                f"the add action of {add['path']} has partition values for {sorted(given)}; "
+                f"the table is partitioned by {sorted(names)}",
+                hint="give a text or None for each of them, and for no other",
+            )
+        return {"dataChange": True, **add, "partitionValues": given}
+
+    def set_metadata(
+        self,
+        *,
+        schema: Struct | None = None,
+        renamed: Mapping[str, str] | None = None,
+        configuration: Mapping[str, str | None] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+    ) -> None:
+        """Change the table itself, before rows are written. A property that is None is removed.
+
+        `schema` may bring new columns and wider types; where columns are mapped also fewer ones,
+        and other names: `renamed` says what a column, by its old path, is called now.
+        """
+        self._step("SET TBLPROPERTIES" if schema is None else "CHANGE COLUMN")
+        if self.pending.has_files:
+            raise CommitError(
+                "metadata is set before rows are written",
+                table=self.table.location,
+                hint="call set_metadata() first",
+            )
+        settings, features = asked_features(configuration or {})
+        metadata = reshaped(self.view, schema, renamed, settings)
+        metadata = replace(
+            metadata,
+            name=metadata.name if name is None else name,
+            description=metadata.description if description is None else description,
+        )
+        protocol = needed_protocol(
+            metadata.schema,
+            metadata.configuration,
+            features=features | self._features,
+            old=self.base.protocol,
+        )
+        view = replace(self.base, protocol=protocol, metadata=metadata)
+        view.check_readable()
+        check_writable(view)
+        self._features |= features
+        self.view = view
+
+    def app_transaction(self, app_id: str, version: int) -> None:
+        """Note how far an application has written; the same version again is a repetition."""
+        self._step(None)
+        self.pending.transactions[app_id] = version
+
+    def domain_metadata(
+        self, domain: str, configuration: str = "", *, removed: bool = False
+    ) -> None:
+        """Set or remove a domain."""
+        self._step(None)
+        if domain.startswith("delta."):
+            raise CommitError(
+                f"domains that begin with 'delta.' are Delta's own: {domain!r}",
+                table=self.table.location,
+                hint="choose another name",
+            )
+        self.pending.domains[domain] = {
+            "domain": domain,
+            "configuration": configuration,
+            "removed": removed,
+        }
+
+    def _step(self, operation: str | None, **parameters: Any) -> None:
+        if self.is_over:
+            raise CommitError(
+                "this transaction is over", table=self.table.location, hint="begin another one"
+            )
+        self.operation.begin(operation, parameters)
+
+    def _target(self) -> Target:
+        return Target(self.store, self.view.columns, self.metadata, self.pending.put)
+
+    def _protocol(self) -> Protocol:
+        """The protocol that the table has after this transaction."""
+        return needed_protocol(
+            self.metadata.schema,
+            self.metadata.configuration,
+            domains=bool(self.pending.domains),
+            features=self._features,
+            old=self.base.protocol,
+        )
+
+    def _live(self, predicate: Expr | None = None) -> list[dict[str, Any]]:
+        """The live files as this transaction sees them, but for what a predicate rules out."""
+        machine = ScanBuilder(self.view).with_predicate(predicate).machine(self._log_engine)
+        rows = [row for b in machine for row in b.to_pylist(maps_as_pydicts="lossy")]
+        old = [row for row in rows if key_of(row) not in self.pending.removes]
+        new = self.pending.adds
+        return [row for row in old if key_of(row) not in new] + list(new.values())
+
+
+def _isolation(given: Isolation | None, metadata: Metadata) -> Isolation:
+    """As asked for, or as the table says; otherwise blind appends disturb nobody."""
+    if given is not None and given not in ISOLATIONS:
+        raise PlanError(f"unknown isolation {given!r}", hint=f"one of {', '.join(ISOLATIONS)}")
+    told = metadata.configuration.get(ISOLATION, "").lower()
+    for known in ISOLATIONS:
+        if given is None and known.lower() == told:
+            return known
+    return given or "WriteSerializable"
+
+
+def _matcher(
+    snapshot: Snapshot, predicate: Expr | None
+) -> Callable[[Sequence[Mapping[str, Any]]], Sequence[bool]]:
+    """Which of some adds may hold rows for a predicate."""
+    from millpond.plan.make import values
+
+    scan = ScanBuilder(snapshot).with_columns("path").with_predicate(predicate).build()
+
+    def matches(adds: Sequence[Mapping[str, Any]]) -> Sequence[bool]:
+        if scan.skipping is None:
+            return [True] * len(adds)
+        rows = pa.array([{n: add.get(n) for n in ADD.names} for add in adds], to_arrow(ADD))
+        kept = scan.rows(values(pa.table([rows], names=["add"]))).to_arrow(engine="arrow")
+        paths = set(kept.column("path").to_pylist())
+        return [add["path"] in paths for add in adds]
+
+    return matches

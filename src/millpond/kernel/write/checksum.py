@@ -1,0 +1,90 @@
+"""Checksums of versions (`.crc`): protocol, metadata, and how many files of what size there are.
+
+A commit knows its version's checksum from the one before; a checkpoint counts all files anyway.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from millpond.base.errors import ObjectExistsError, ObjectNotFoundError
+from millpond.base.store import open_store
+from millpond.kernel.names import checksum_name
+from millpond.kernel.scan import Scan
+from millpond.kernel.write.commit import log_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.base.store import Store
+    from millpond.kernel.actions import Metadata, Protocol
+    from millpond.kernel.table import DeltaTable
+    from millpond.kernel.write.pending import Pending
+
+
+def write_checksum(table: DeltaTable) -> dict[str, Any]:
+    """Count the live files, and write the version's checksum; one that is there stays."""
+    import pyarrow.compute as pc
+
+    files, size = 0, 0
+    for batch in Scan(table.snapshot, ("size",)).machine(table.log_engine("auto")):
+        files += batch.num_rows
+        size += pc.sum(batch.column("size")).as_py() or 0
+    found = checksum(table.protocol, table.metadata, files=files, size=size)
+    put_checksum(open_store(table.location, settings=table.settings), table.version, found)
+    return found
+
+
+def checksum(
+    protocol: Protocol,
+    metadata: Metadata,
+    *,
+    files: int,
+    size: int,
+    txn_id: str | None = None,
+    stated_time: int | None = None,
+) -> dict[str, Any]:
+    """What a checksum holds."""
+    found: dict[str, Any] = {} if txn_id is None else {"txnId": txn_id}
+    if stated_time is not None:
+        found["inCommitTimestampOpt"] = stated_time
+    return found | {
+        "tableSizeBytes": size,
+        "numFiles": files,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": metadata.to_dict(),
+        "protocol": protocol.to_dict(),
+    }
+
+
+def counted_on(known: Mapping[str, Any] | None, pending: Pending) -> tuple[int, int] | None:
+    """How many files of what size there are after a commit; None if that is not known."""
+    if known is None or not pending.is_counted:
+        return None
+    files, size = known.get("numFiles"), known.get("tableSizeBytes")
+    sizes = [remove.get("size") for remove in pending.removes.values()]
+    if type(files) is not int or type(size) is not int or not all(type(s) is int for s in sizes):
+        return None
+    added = sum(int(add["size"]) for add in pending.adds.values())
+    files += len(pending.adds) - len(pending.removes)
+    return files, size + added - sum(s for s in sizes if s is not None)
+
+
+def put_checksum(store: Store, version: int, found: Mapping[str, Any]) -> None:
+    """Write a checksum; one that is there stays."""
+    text = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    try:
+        store.put(log_path(checksum_name(version)), text.encode())
+    except ObjectExistsError:
+        return
+
+
+def read_checksum(store: Store, version: int) -> dict[str, Any] | None:
+    """A version's checksum, if it has one that can be read."""
+    try:
+        found = json.loads(store.get(log_path(checksum_name(version))))
+    except (ObjectNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

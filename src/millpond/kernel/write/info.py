@@ -1,0 +1,53 @@
+"""`commitInfo`: what a commit says of itself, and the times that commits state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.kernel.write.conflicts import Winner
+
+STATED_TIMES: Final = "delta.enableInCommitTimestamps"
+
+
+@cache
+def engine_info() -> str:
+    """Who wrote a commit."""
+    return f"Millpond/{version('millpond')}"
+
+
+@dataclass(slots=True)
+class Operation:
+    """What a transaction is about: the first thing that it was asked to do."""
+
+    name: str | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def begin(self, name: str | None, parameters: Mapping[str, Any]) -> None:
+        """Note a step; a name that was given stays, and so does the first one."""
+        if name is None:
+            return
+        self.name = self.name or name
+        self.parameters = self.parameters or {k: v for k, v in parameters.items() if v is not None}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members of commitInfo for it; parameters are texts, as everywhere in Delta."""
+        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.parameters.items()}
+        return {"operation": self.name or "WRITE", "operationParameters": texts}
+
+
+def stated_time(now: int, last: int | None) -> int:
+    """The time that a commit states: later than that of the commit before."""
+    return now if last is None else max(now, last + 1)
+
+
+def time_of(winner: Winner) -> int | None:
+    """The time that a commit states, or else says that it was made at."""
+    found = winner.info.get("inCommitTimestamp", winner.info.get("timestamp"))
+    return found if isinstance(found, int) else None
