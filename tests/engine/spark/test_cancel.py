@@ -11,6 +11,7 @@ import pytest
 
 from millpond.base.errors import RunCancelledError
 from millpond.engine.spark import SparkEngine
+from millpond.engine.spark.jobs import Jobs
 from millpond.plan.make import sql, values
 from millpond.plan.types import LONG, STRING, Struct
 
@@ -76,6 +77,15 @@ def test_before_it_begins(spark: SparkSession) -> None:
     with pytest.raises(RunCancelledError):
         next(run)
     assert not is_running(spark)
+
+
+def test_between_two_jobs(spark: SparkSession) -> None:
+    jobs = Jobs(spark)
+    with jobs.started_here():
+        assert spark.range(3).count() == 3
+    jobs.cancel()
+    with pytest.raises(RunCancelledError), jobs.started_here():
+        pytest.fail("a run that was cancelled started another job")
 
 
 def test_other_runs_go_on(spark: SparkSession) -> None:

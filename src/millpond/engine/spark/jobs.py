@@ -7,6 +7,7 @@ import threading
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from millpond.base.errors import RunCancelledError
 from millpond.engine.spark.api import is_classic
 from millpond.engine.spark.interrupts import held_interrupt
 
@@ -40,6 +41,8 @@ class Jobs:
             self._add_tag()
             self._idle.clear()
             try:
+                if self.is_cancelled:  # while nothing ran, so nothing was there to stop
+                    raise RunCancelledError("spark")
                 yield
             finally:
                 self._idle.set()
