@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -17,12 +14,7 @@ from millpond.base.errors import EvaluationError
 from millpond.engine.spark.remote_stream import estimated_bytes
 from millpond.engine.spark.stream import arrow_batches, arrow_schema
 
-from .conftest import script_environment
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pyspark.sql import DataFrame, SparkSession
 
     from .conftest import RunScript
@@ -221,88 +213,3 @@ def test_estimates_are_read_from_the_plan() -> None:
     assert estimated_bytes(plan.format("2.0 GiB, rowCount=3")) == 2 << 30
     assert estimated_bytes(plan.format("1.2E+30 B")) == int(1.2e30)
     assert estimated_bytes("== Physical Plan ==\nRange") is None
-
-
-@contextlib.contextmanager
-def connect_server(scratch: Path) -> Iterator[str]:
-    code = """
-        import socket, sys
-        from millpond.base.settings import Settings
-        from millpond.engine.spark.session import spark_session
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        spark_session(Settings.load(env={}, spark_master="local[2]", spark_conf={
-            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
-            "spark.connect.grpc.binding.address": "127.0.0.1",
-            "spark.connect.grpc.binding.port": str(port),
-        }))
-        print(f"sc://127.0.0.1:{port}", flush=True)
-        sys.stdin.read()
-    """
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=script_environment(scratch),
-    ) as server:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_spark_connect(run_script: RunScript, scratch: Path) -> None:
-    with connect_server(scratch) as address:
-        done = run_script(
-            """
-            import sys
-            from millpond.base.errors import EvaluationError, SourceError, SqlError
-            from millpond.base.settings import Settings
-            from millpond.engine.spark import remote_stream
-            from millpond.engine.spark.errors import translate
-            from millpond.engine.spark.progress import watch_progress
-            from millpond.engine.spark.session import spark_session
-            from millpond.engine.spark.stream import arrow_batches, arrow_schema
-            spark = spark_session(Settings.load(env={}, spark_master=sys.argv[1]))
-            df = spark.range(0, 30_000, 1, 5).selectExpr(
-                "id", "timestamp_micros(id) AS t", "map('a', id) AS m", "array(id) AS l", "id AS id"
-            )
-            for direct in (1 << 30, 0):
-                remote_stream._DIRECT_BYTES = direct
-                rows = 0
-                for batch in arrow_batches(df, batch_rows=1000):
-                    assert batch.schema == arrow_schema(df)
-                    assert batch.column(0)[0].as_py() == rows
-                    assert 0 < batch.num_rows <= 1000
-                    rows += batch.num_rows
-                assert rows == 30_000
-                left = arrow_batches(df, batch_rows=10)
-                next(left)
-                left.close()
-                assert list(arrow_batches(spark.range(9).where("id < 0"), batch_rows=10)) == []
-                try:
-                    list(arrow_batches(spark.range(9).selectExpr("1 / (id - 5)"), batch_rows=10))
-                except EvaluationError:
-                    pass
-                else:
-                    raise AssertionError
-                assert spark.catalog.listTables() == []
-            for text, kind in (("SELEC 1", SqlError), ("SELECT x FROM range(1)", SqlError)):
-                try:
-                    spark.sql(text).collect()
-                except Exception as error:
-                    assert isinstance(translate(error), kind), error
-            try:
-                spark.read.parquet("/no/where").collect()
-            except Exception as error:
-                assert translate(error).path == "/no/where"
-            seen = []
-            with watch_progress(spark, seen.append, interval=0.05):
-                spark.range(0, 30_000_000, 1, 8).selectExpr("sum(sqrt(id))").collect()
-            assert seen[-1].done and seen[-1].tasks_done >= 8, seen
-            print("fine")
-            """,
-            address,
-        )
-    assert (done.stdout, done.stderr) == ("fine\n", "")

@@ -40,6 +40,13 @@ class Api:
         found: Column = self.functions.col(quoted(name))
         return found
 
+    def window_by(self, keys: Sequence[Column]) -> Any:
+        """A window over the rows that share these keys; over all rows when there are none."""
+        if not keys and not is_classic(self.session):
+            # Connect's client has a Python warning for that, so it gets a key that all rows share.
+            keys = [self.functions.lit(1)]
+        return self.window.partitionBy(*keys)
+
 
 def is_classic(session: SparkSession) -> bool:
     """Whether the session is in this process's own JVM, not behind a Connect server."""

@@ -57,8 +57,6 @@ RUNTIME: Mapping[str, str] = MappingProxyType(
         # A batch is a Python worker's unit of memory; wide rows make 10,000 of them large enough.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
         "spark.sql.execution.arrow.useLargeVarTypes": "false",
-        # PySpark would note a line of Python with each column, where we note the expression.
-        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
 )
 """Set in every session; a user's own value wins."""
@@ -69,6 +67,8 @@ _STARTED: Mapping[str, str] = MappingProxyType(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
+        # PySpark would note a line of Python with each column, where we note the expression.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import EvaluationError
 from millpond.engine.spark.expressions.origin import MARK, may_fail
-from millpond.plan.bound import BoundCast
+from millpond.plan.bound import BoundCall, BoundCast
 from millpond.plan.codec import parts_of
 from millpond.plan.rows import Aggregate
 from millpond.plan.text import format_expr
@@ -38,6 +38,7 @@ _WORDS: Final = {
     "BINARY_ARITHMETIC_OVERFLOW": "{value1} and {value2} overflow",
     "ARITHMETIC_OVERFLOW": "{message}",
 }
+_DIVISIONS: Final = ("divide", "int_divide", "remainder")
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 _MOST_SUSPECTS: Final = 3
 """More of them would not help."""
@@ -53,8 +54,8 @@ def evaluation_error(
 ) -> EvaluationError:
     """The error of a condition: its parameters, its sentence, and all that Spark said.
 
-    Of some conditions Spark does not tell the expression; those of the plan that it can be are
-    named then.
+    Of some conditions Spark does not tell the expression, and of none where PySpark's debugging is
+    on, as in an adopted session; those of the plan that it can be are named then.
     """
     family = condition.partition(".")[0]
     what = _what(family, parameters, said)
@@ -144,7 +145,7 @@ def _suspected(family: str, parameters: Mapping[str, str], plan: Plan) -> str:
 
 
 def _suspects(family: str, parameters: Mapping[str, str], plan: Plan) -> Iterator[str]:
-    """Casts to the type of the condition; or whole numbers' sums and arithmetic."""
+    """Casts to the type of the condition; divisions; or whole numbers' sums and arithmetic."""
     target = _type(parameters.get("targetType", ""))
     for node in topological(plan):
         if isinstance(node, Aggregate) and family == "ARITHMETIC_OVERFLOW":
@@ -153,7 +154,9 @@ def _suspects(family: str, parameters: Mapping[str, str], plan: Plan) -> Iterato
             if not may_fail(part):
                 continue
             if isinstance(part, BoundCast):
-                is_it = family == "CAST_OVERFLOW" and str(part.type) == target
+                is_it = family.startswith("CAST") and str(part.type) == target
+            elif family.endswith("_BY_ZERO"):
+                is_it = isinstance(part, BoundCall) and part.function in _DIVISIONS
             else:
                 is_it = "ARITHMETIC" in family and is_integral(part.type)
             if is_it:

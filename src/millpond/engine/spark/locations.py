@@ -15,17 +15,26 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from millpond.base.errors import SourceError
+from millpond.engine.spark.api import is_classic
 
 if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
 # What `java.net.URI` leaves alone in a path; it also leaves alone what is not ASCII.
 _URI_SAFE = "/_-!.~'()*,;:$&+=@"
 
 
 def spark_path(path: str, context: Context, *, may_be_empty: bool) -> str:
     """The path or URL of a file as a text for Spark's readers."""
+    if not is_classic(context.session) and _PATTERN.search(path):
+        raise SourceError(
+            f"Spark Connect takes {path!r} for a pattern, not for the name of one file",
+            engine="spark",
+            path=path,
+            hint="use the arrow engine for it, or a name without * ? [ ] { } and backslashes",
+        )
     found = _SCHEME.match(path)
     scheme = found[1].lower() if found else "file"
     if scheme != "file":

@@ -83,7 +83,7 @@ def _numbered(frame: Frame, context: Context) -> tuple[DataFrame, str]:
     """The rows with their position from 0 in a hidden column. All pass through one task."""
     keyed = frame.keyed(context)
     position = context.hidden()
-    window = context.api.window.orderBy(*context.ascending(keyed.keys))
+    window = context.api.window_by([]).orderBy(*context.ascending(keyed.keys))
     number = context.functions.row_number().over(window).cast("bigint") - long(1, context.api)
     df = keyed.df.select(*context.columns(frame.schema.names), number.alias(position))
     return df, position

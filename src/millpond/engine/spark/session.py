@@ -214,6 +214,7 @@ def _connect(url: str, conf: Mapping[str, str]) -> SparkSession:
     _require("pyspark", extra="connect")
     for package in _CONNECT_PACKAGES:
         _require(package, extra="connect")
+    from pyspark.errors import utils as pyspark_utils
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
@@ -222,6 +223,9 @@ def _connect(url: str, conf: Mapping[str, str]) -> SparkSession:
     _check_speaks_grpc(url)
     _silence_query_loggers()
     os.environ[_CONNECT_MODE] = "1"  # makes `pyspark.sql.functions` speak to the server
+    # As `conf.py` has it; a server does not let it be set, and there is no public name for it here.
+    utils: Any = pyspark_utils
+    utils._enable_debugging_cache = False  # noqa: SLF001
     try:
         session = cast("SparkSession", ConnectSession.builder.remote(url).create())
     except Exception as error:

@@ -37,9 +37,7 @@ def compile_window(node: Window, inputs: list[Frame], context: Context, *, order
 def _call(call: WindowCall, frame: Frame, over: Expressions, context: Context) -> Column:
     f = context.functions
     made: Column
-    window = context.api.window.partitionBy(
-        *(key_column(expr, over, context) for expr in call.partition_by)
-    )
+    window = context.api.window_by([key_column(expr, over, context) for expr in call.partition_by])
     orders = [sort_order(over.column(key.expr), key) for key in call.order_by]
     if call.function in _TIES_SHARE:
         # Without an order all rows tie; Spark wants to be told one nevertheless.
