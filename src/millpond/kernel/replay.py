@@ -77,7 +77,7 @@ class AddRemoveDedup:
     table: str = ""
     keep_removes: bool = False
     """Removes that count are kept, too: what an incremental scan is about."""
-    _seen: list[dict[Key, tuple[int, bool]]] = field(default_factory=list, compare=False)
+    _seen: list[dict[Key, int]] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -99,8 +99,8 @@ class AddRemoveDedup:
         return _DedupRun(self)
 
     @property
-    def seen(self) -> dict[Key, tuple[int, bool]]:
-        """The files that actions were about: the version that counts, and whether it adds."""
+    def seen(self) -> dict[Key, int]:
+        """The files that actions were about: twice the version that counts, one more if it adds."""
         if not self._seen:
             raise MachineStateError(
                 "the commits have not been read to their end",
@@ -109,7 +109,7 @@ class AddRemoveDedup:
             )
         return self._seen[-1]
 
-    def finished(self, seen: dict[Key, tuple[int, bool]]) -> None:
+    def finished(self, seen: dict[Key, int]) -> None:
         """A run has come to its end."""
         self._seen[:] = [seen]
 
@@ -128,31 +128,35 @@ class AddRemoveDedup:
 class _DedupRun:
     def __init__(self, owner: AddRemoveDedup) -> None:
         self._owner = owner
-        self._seen: dict[Key, tuple[int, bool]] = {}
+        self._seen: dict[Key, int] = {}
 
     def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Which rows count."""
         columns = {name: batch.column(name) for name in KEY_COLUMNS}
         paths = columns["key_path"].to_pylist()
-        versions = columns["version"].to_pylist()
-        adds = columns["is_add"].to_pylist()
+        versions = columns["version"].to_numpy().tolist()
+        adds = columns["is_add"].to_numpy(zero_copy_only=False).tolist()
         if columns["dv_type"].null_count == batch.num_rows:
             vectors: list[str | None] = [None] * batch.num_rows
         else:
             parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
             vectors = [unique_id(*part) for part in zip(*parts, strict=True)]
-        keep = np.zeros(batch.num_rows, bool)
+        if columns["key_path"].null_count:
+            raise self._no_path(versions[paths.index(None)])
+        if pc.any(pc.starts_with(columns["key_path"], "file:", ignore_case=True)).as_py():
+            paths = [canonical(path) for path in paths]
         seen, removes = self._seen, self._owner.keep_removes
-        for row, path in enumerate(paths):
-            if path is None:
-                raise self._no_path(versions[row])
-            key = (canonical(path), vectors[row])
+        keep = []
+        # One number for both facts: a million small tuples would keep the collector busy.
+        for version, is_add, key in zip(
+            versions, adds, zip(paths, vectors, strict=True), strict=True
+        ):
             known = seen.get(key)
-            is_add = adds[row]
-            if known is None or _wins(versions[row], is_add, *known):
-                seen[key] = (versions[row], is_add)
-                keep[row] = is_add or removes
-        return pa.array(keep)
+            counts = known is None or (is_add and known == 2 * version and version >= 0)
+            if counts:
+                seen[key] = 2 * version + is_add
+            keep.append(counts and (is_add or removes))
+        return pa.array(keep, pa.bool_())
 
     def _no_path(self, version: int) -> CorruptLogError:
         return CorruptLogError(
@@ -164,11 +168,6 @@ class _DedupRun:
     def finish(self) -> None:
         """Hand over what was seen."""
         self._owner.finished(self._seen)
-
-
-def _wins(version: int, is_add: bool, known_version: int, known_add: bool) -> bool:
-    """Whether an action counts although a newer row was about the same file."""
-    return is_add and not known_add and version == known_version and version >= 0
 
 
 def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:

@@ -71,9 +71,8 @@ def _lower(node: Plan, numbers: Mapping[int, int], context: Context) -> Lowered:
     fused = fuse(node, numbers)
     if fused is not None:
         return _rows_of(*fused, numbers, context)
-    text = node.input if isinstance(node, r.Filter) else None
-    if isinstance(node, r.Filter) and isinstance(text, s.Scan) and text.constants:
-        return (), lambda _: _keep_of_text(node, text, numbers, context)
+    if isinstance(node, r.Filter) and isinstance(node.input, s.Scan):
+        return (), lambda _: _keep_of_text(node, numbers, context)
     return node.children, lambda below: _operator(node, below, context)
 
 
@@ -113,10 +112,11 @@ def _names_of(
     return kept.input, make
 
 
-def _keep_of_text(
-    node: r.Filter, scan: s.Scan, numbers: Mapping[int, int], context: Context
-) -> Operator:
-    """A filter over text files, of which those whose constants rule them out are not opened."""
+def _keep_of_text(node: r.Filter, numbers: Mapping[int, int], context: Context) -> Operator:
+    """A filter over text files: those whose constants rule them out are not opened, and JSON files
+    that lack the members that it is about are not parsed."""
+    scan = node.input
+    assert isinstance(scan, s.Scan)
     source = ScanFiles(
         spec_of(scan, [(node.predicate, None)], None, None), entries_of(scan), context
     )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
+import os
+import re
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
+from millpond.base.store.path import is_path
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.plan.arrow import to_arrow_schema
@@ -15,9 +21,12 @@ from millpond.plan.sources import LISTING, ListFiles
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from millpond.base.store import ObjectMeta
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=-]{0,200}")
 
 
 class List(Operator):
@@ -31,41 +40,66 @@ class List(Operator):
 
     def run(self) -> Steps:
         """The direct children that are files, from `start_from` on."""
-        rows: list[tuple[str, int, object]] = []
+        rows: list[tuple[str, int, int]] = []
         base = self.path.rstrip("/")
         try:
-            for name, meta in self._children():
-                rows.append((f"{base}/{name}", meta.size, meta.modified))
+            for name, size, micros in self._children():
+                rows.append((f"{base}/{name}", size, micros))
                 if len(rows) == self.context.batch_rows:
                     yield _batch(rows)
                     rows = []
-        except MillpondError as error:
+        except (MillpondError, PermissionError) as error:
             raise unreadable(self.path, error) from error
         if rows:
             yield _batch(rows)
 
-    def _children(self) -> Iterator[tuple[str, ObjectMeta]]:
+    def _children(self) -> Iterator[tuple[str, int, int]]:
+        """Names, sizes and times in microseconds."""
         local = local_path(self.path)
         if local is not None:
-            store, prefix = self.context.files.store(local), ""
-        else:
-            address, name = split_url(self.path)
-            name = name.strip("/")
-            store, prefix = self.context.files.store(address), f"{name}/" if name else ""
+            yield from _local_children(local, self.start_from)
+            return
+        address, name = split_url(self.path)
+        name = name.strip("/")
+        store, prefix = self.context.files.store(address), f"{name}/" if name else ""
         # `start_after` leaves its own name out, so begin a little before and compare.
         after = prefix + self.start_from[:-1] if self.start_from else None
         for meta in store.list(prefix, start_after=after):
             child = meta.path[len(prefix) :]
             if "/" not in child and (self.start_from is None or child >= self.start_from):
-                yield child, meta
+                yield child, meta.size, (meta.modified - _EPOCH) // _MICROSECOND
 
     def describe(self) -> str:
         """The path."""
         return f"List {self.path}"
 
 
-def _batch(rows: list[tuple[str, int, object]]) -> pa.RecordBatch:
+def _local_children(directory: str, start_from: str | None) -> Iterator[tuple[str, int, int]]:
+    """The files of one directory, as a store would list them; others are not even looked at."""
+    found = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                name = entry.name
+                if start_from is not None and name < start_from:
+                    continue
+                if (_PLAIN.fullmatch(name) or is_path(name)) and entry.is_file():
+                    found.append((name.encode(), entry))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for _, entry in sorted(found, key=itemgetter(0)):
+        # Between the look into the directory and this one a file can be deleted.
+        with contextlib.suppress(FileNotFoundError):
+            status = entry.stat()
+            yield entry.name, status.st_size, status.st_mtime_ns // 1000
+
+
+def _batch(rows: list[tuple[str, int, int]]) -> pa.RecordBatch:
     schema = to_arrow_schema(LISTING)
-    columns = zip(*rows, strict=True)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    paths, sizes, times = zip(*rows, strict=True)
+    arrays = [
+        pa.array(paths, schema.field(0).type),
+        pa.array(sizes, schema.field(1).type),
+        pa.array(times, pa.int64()).cast(schema.field(2).type),
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
