@@ -194,7 +194,7 @@ class Metadata:
         try:
             return schema_from_json(self.schema_string)
         except MillpondError as error:
-            raise ValueError(f"the table's schema can't be read: {error.message}") from error
+            raise ValueError(error.message) from error
 
 
 @dataclass(frozen=True, slots=True)

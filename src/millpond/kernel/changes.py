@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import (
     CorruptLogError,
     DeltaError,
-    MillpondError,
     PlanError,
     SourceError,
     VersionNotFoundError,
@@ -31,8 +30,7 @@ from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Te
 from millpond.kernel.names import version_prefix
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import resolve_all
-from millpond.kernel.phase import BasePhase, list_log, log_error, scan_log, together
-from millpond.kernel.segment import LogSegmentBuilder
+from millpond.kernel.phase import BasePhase, list_log, listed_commits, scan_log, together
 from millpond.kernel.times import commit_times
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.expr import col
@@ -94,20 +92,19 @@ class ListRange(BasePhase):
 
     def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
         """Read them, if they are all there."""
-        builder = LogSegmentBuilder(self.table, max_version=self.snapshot.version)
-        builder.add(rows)
-        for file in self.snapshot.segment.commits:
-            builder.commits.setdefault(file.name.version, file)
+        found = listed_commits(self.snapshot, rows)
         wanted = range(self.start, self.snapshot.version + 1)
-        missing = [v for v in wanted if v not in builder.commits]
+        missing = [v for v in wanted if v not in found]
         if missing:
-            later = [v for v in sorted(builder.commits) if v > missing[-1]]
+            later = missing[-1] + 1
             raise VersionNotFoundError(
                 f"the log of {self.table} has no commit {missing[0]} any more",
                 table=self.table,
-                hint=f"changes can be read from version {later[0]} on" if later else None,
+                hint=f"changes can be read from version {later} on"
+                if later in found
+                else "only the table's rows can be read",
             )
-        commits = tuple(builder.commits[v] for v in wanted)
+        commits = tuple(found[v] for v in wanted)
         return Consume(ReadRange(self.table, self.snapshot, commits))
 
 
@@ -154,13 +151,13 @@ class ReadRange(BasePhase):
         try:
             found = Metadata.from_dict(metadata)
         except ValueError as error:
-            raise CorruptLogError(f"{self.table}: {error}", table=self.table) from error
+            raise CorruptLogError(
+                f"the log of {self.table} is broken at version {version}: {error}",
+                table=self.table,
+                hint="read the changes before it or after it",
+            ) from error
         if found.configuration.get(ENABLED, "").lower() != "true":
             raise no_feed(self.table, version)
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A commit that can't be read is named."""
-        return log_error(self.snapshot.segment, error)
 
 
 def no_feed(table: str, version: int) -> DeltaError:

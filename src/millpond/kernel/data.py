@@ -132,7 +132,9 @@ def partition_arrays(snapshot: Snapshot, values: pa.ChunkedArray) -> dict[str, p
     """The partition columns of files, typed, by their logical names."""
     if snapshot.partition_columns and values.null_count:
         raise CorruptLogError(
-            f"a file of {snapshot.table} has no partition values", table=snapshot.table
+            f"a file of {snapshot.table} has no partition values",
+            table=snapshot.table,
+            hint="an older version may still be readable",
         )
     found = {}
     for name in snapshot.partition_columns:

@@ -43,6 +43,12 @@ class Phase(Protocol):
     def plan(self) -> Plan:
         """What is to be executed."""
 
+    def failed(self, error: MillpondError) -> MillpondError:
+        """The error to raise when the plan could not be executed."""
+
+    def instead(self, error: MillpondError) -> StateMachinePhase[Any] | None:
+        """What follows all the same when the plan could not be executed; None: the error."""
+
 
 class ConsumePhase(Phase, Protocol):
     """Its plan's rows are configuration: they are gathered and passed on."""
@@ -50,18 +56,12 @@ class ConsumePhase(Phase, Protocol):
     def next(self, rows: pa.Table) -> StateMachinePhase[Any]:
         """What follows, given all rows of the plan."""
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """The error to raise when the plan could not be executed."""
-
 
 class PartialPhase(Phase, Protocol):
     """Its plan's rows are results: they stream past the phase to whoever asked."""
 
     def next(self) -> StateMachinePhase[Any]:
         """What follows, once all rows have streamed past."""
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """The error to raise when the plan could not be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +136,9 @@ class StateMachine(Generic[T]):
             self._running = False
 
     def _step(self, state: PartialResult | Consume) -> Iterator[pa.RecordBatch]:
-        run = self._begin(state)
         self.repeated_rows = 0
         try:
-            with contextlib.closing(run):
+            with contextlib.closing(self._begin(state)) as run:
                 if isinstance(state, Consume):
                     following = state.phase.next(_table(run))
                 else:
@@ -148,19 +147,20 @@ class StateMachine(Generic[T]):
                         yield batch
                     following = state.phase.next()
         except MillpondError as error:
-            raise self._failure(state, error) from error
+            # Rows that were handed out can't be taken back, so there is no other way then.
+            instead = None if self.repeated_rows else state.phase.instead(error)
+            if instead is None:
+                raise self._failure(state, error) from error
+            following = instead
         self.repeated_rows = 0
         self._state = following
 
     def _begin(self, state: PartialResult | Consume) -> Execution:
         phase = state.phase
-        try:
-            plan = phase.plan()
-            kind = "consume" if isinstance(state, Consume) else "partial result"
-            self.trace.append(Step(phase.name, kind, phase.is_parallelizable, plan))
-            return execute(plan, engine=self._executor, ordered=not phase.is_parallelizable)
-        except MillpondError as error:
-            raise self._failure(state, error) from error
+        plan = phase.plan()
+        kind = "consume" if isinstance(state, Consume) else "partial result"
+        self.trace.append(Step(phase.name, kind, phase.is_parallelizable, plan))
+        return execute(plan, engine=self._executor, ordered=not phase.is_parallelizable)
 
     def _failure(self, state: PartialResult | Consume, error: MillpondError) -> MillpondError:
         """What the kernel itself found wrong is told as it is; an engine's failure by its phase."""

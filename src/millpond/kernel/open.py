@@ -23,12 +23,11 @@ from millpond.base.errors import (
 from millpond.kernel.actions import METADATA, PROTOCOL, Metadata, Protocol, log_columns
 from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
-from millpond.kernel.names import LAST_CHECKPOINT, commit_name, version_prefix
+from millpond.kernel.names import LAST_CHECKPOINT, version_prefix
 from millpond.kernel.paths import table_location
 from millpond.kernel.phase import (
     BasePhase,
     list_log,
-    log_error,
     read_bytes,
     read_if_there,
     scan_log,
@@ -93,7 +92,9 @@ class SnapshotBuilder:
         versions = [file.name.version for file in tail]
         if versions and versions != list(range(versions[0], versions[0] + len(versions))):
             raise CorruptLogError(
-                f"a catalog's log tail has gaps: {versions}", table=str(self.location)
+                f"a catalog's log tail has gaps: {versions}",
+                table=str(self.location),
+                hint="give every ratified commit from the first of them on",
             )
         return replace(self, wanted=replace(self.wanted, log_tail=tail))
 
@@ -138,7 +139,7 @@ def _hinted(rows: pa.Table) -> int:
         return 0
     try:
         data = json.loads(rows.column("content")[0].as_py())
-    except ValueError:
+    except (ValueError, RecursionError):
         return 0
     version = data.get("version") if isinstance(data, dict) else None
     valid = isinstance(version, int) and not isinstance(version, bool) and version > 0
@@ -241,14 +242,15 @@ class ReadChecksum(BasePhase):
         if self.segment.checksum.name.version == self.segment.version:
             return self.goal.reached(Snapshot(self.segment, *known))
         since = self.segment.checksum.name.version
-        return Consume(ProtocolMetadata(self.table, self.segment, self.goal, since, known))
+        later = tuple(file for file in self.segment.cover() if file.name.end > since)
+        return Consume(ProtocolMetadata(self.table, self.segment, self.goal, later, known))
 
 
 def _from_checksum(rows: pa.Table) -> tuple[Protocol, Metadata] | None:
     try:
         data = json.loads(rows.column("content")[0].as_py())
         return Protocol.from_dict(data["protocol"]), Metadata.from_dict(data["metadata"])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
 
 
@@ -258,17 +260,16 @@ class ProtocolMetadata(BasePhase):
 
     segment: LogSegment
     goal: Goal
-    since: int | None = None
-    """Only commits after this version are read; `known` is what holds there."""
+    later: tuple[LogFile, ...] | None = None
+    """Only these commits are read, newest first; `known` is what held before them."""
     known: tuple[Protocol, Metadata] | None = None
 
     def plan(self) -> Plan:
         """At most two rows: one with a protocol, one with metadata."""
-        since = -1 if self.since is None else self.since
-        commits = [file for file in self.segment.cover() if file.name.end > since]
+        commits = self.segment.cover() if self.later is None else self.later
         has = col("protocol").is_not_null() | col("metaData").is_not_null()
         scans = [scan.filter(has) for scan in scan_log(commits, _PM)]
-        if self.since is None and self.segment.checkpoint is not None:
+        if self.later is None and self.segment.checkpoint is not None:
             # Statistics of these leaves rule out row groups; those of a whole struct do not exist.
             leaves = path("protocol.minReaderVersion"), path("metaData.schemaString")
             either = leaves[0].is_not_null() | leaves[1].is_not_null()
@@ -292,7 +293,9 @@ class ProtocolMetadata(BasePhase):
                 metadata = Metadata.from_dict(found["metaData"])
         except ValueError as error:
             raise CorruptLogError(
-                f"the log of {self.table} is broken: {error}", table=self.table
+                f"the log of {self.table} is broken: {error}",
+                table=self.table,
+                hint="an older version may still be readable",
             ) from error
         if protocol is None or metadata is None:
             what = "protocol" if protocol is None else "metadata"
@@ -303,10 +306,6 @@ class ProtocolMetadata(BasePhase):
             )
         return self.goal.reached(Snapshot(self.segment, protocol, metadata))
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A checkpoint or a commit that can't be read is named."""
-        return log_error(self.segment, error)
-
 
 @dataclass(frozen=True, slots=True)
 class UpdateLog(BasePhase):
@@ -316,38 +315,31 @@ class UpdateLog(BasePhase):
     wanted: Wanted
 
     def plan(self) -> Plan:
-        """The listing from the snapshot's own commit on."""
-        return list_log(self.log, commit_name(self.snapshot.version))
+        """The listing from the snapshot's own version on."""
+        return list_log(self.log, version_prefix(self.snapshot.version))
 
     def next(self, rows: pa.Table) -> StateMachinePhase[Snapshot]:
-        """The same snapshot, or its segment with new commits."""
+        """The same snapshot, or a segment with new commits, and with a new checkpoint if any."""
         old = self.snapshot.segment
         builder = self.wanted.builder(self.table)
         builder.add(rows)
         last = old.commits[-1] if old.commits else old.checkpoint_commit
         seen = builder.commits.get(old.version)
-        same = seen is not None and last is not None and _same(seen, last)
-        if last is not None and not same:
-            return Consume(ListLog(self.table, self.wanted, 0))
-        fresh = sorted(v for v in builder.commits if v > old.version)
-        if not fresh and not self.wanted.log_tail:
+        if last is not None and not (seen is not None and _same(seen, last)):
+            return Consume(ReadHint(self.table, self.wanted))
+        for file in (*old.commits, *((old.checkpoint_commit,) if old.checkpoint_commit else ())):
+            builder.commits.setdefault(file.name.version, file)
+        for file in (*old.compactions, *(old.checkpoint.files if old.checkpoint else ())):
+            builder.add_file(file)
+        segment = builder.build()
+        if segment.version <= old.version:
             return Terminus(self.snapshot)
-        for commit in (*old.commits, *((old.checkpoint_commit,) if old.checkpoint_commit else ())):
-            builder.commits.setdefault(commit.name.version, commit)
-        if old.checkpoint is not None:
-            for file in old.checkpoint.files:
-                builder.add_file(file)
-        builder.compactions.extend(old.compactions)
-        segment = builder.build(
-            without=frozenset(v for v in builder.checkpoints if v > old.version)
-        )
-        if segment.version == old.version:
-            return Terminus(self.snapshot)
+        new = range(segment.version, old.version, -1)
+        if any(version not in builder.commits for version in new):
+            return Consume(ProtocolMetadata(self.table, segment, Goal(self.wanted)))
+        later = tuple(builder.commits[version] for version in new)
         known = (self.snapshot.protocol, self.snapshot.metadata)
-        goal = Goal(self.wanted)
-        if segment.checkpoint is not None and segment.checkpoint.version > old.version:
-            return Consume(ProtocolMetadata(self.table, segment, goal))
-        return Consume(ProtocolMetadata(self.table, segment, goal, old.version, known))
+        return Consume(ProtocolMetadata(self.table, segment, Goal(self.wanted), later, known))
 
     def failed(self, error: MillpondError) -> MillpondError:
         """No directory is no table."""

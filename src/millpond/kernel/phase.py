@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
-from millpond.kernel.names import LOG_DIRECTORY, SIDECARS
+from millpond.kernel.names import (
+    LOG_DIRECTORY,
+    SIDECARS,
+    file_name,
+    parse_name,
+    parse_staged_name,
+)
 from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
 from millpond.plan.types import BINARY, LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from millpond.kernel.segment import LogFile, LogSegment
+    import pyarrow as pa
+
+    from millpond.kernel.machine import StateMachinePhase
+    from millpond.kernel.segment import LogFile
+    from millpond.kernel.snapshot import Snapshot
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
 
@@ -23,7 +33,7 @@ CONTENT: Final = Struct((Field("content", BINARY),))
 
 @dataclass(frozen=True, slots=True)
 class BasePhase:
-    """A phase of a table's machine, which by default runs in order and changes no error."""
+    """A phase of a table's machine, which by default runs in order and reads files of the log."""
 
     table: str
 
@@ -38,8 +48,12 @@ class BasePhase:
         return False
 
     def failed(self, error: MillpondError) -> MillpondError:
-        """The engine's own error; the machine says which phase it was."""
-        return error
+        """A file of the log that can't be read is named; of all else the machine says where."""
+        return log_error(self.table, error)
+
+    def instead(self, error: MillpondError) -> StateMachinePhase[Any] | None:  # noqa: ARG002
+        """Nothing: a failure is told."""
+        return None
 
     @property
     def log(self) -> str:
@@ -110,32 +124,40 @@ def vector_id(vector: str) -> Expr:
     return path(f"{vector}.storageType").concat(path(f"{vector}.pathOrInlineDv").coalesce(""), at)
 
 
-def log_error(segment: LogSegment, error: MillpondError) -> MillpondError:
-    """An unreadable file of the log by what it is, and what still works without it."""
-    if not isinstance(error, SourceError):
+def listed_commits(snapshot: Snapshot, rows: pa.Table) -> dict[int, LogFile]:
+    """The commits of a listing, up to a snapshot's version, oldest first."""
+    from millpond.kernel.segment import LogSegmentBuilder
+
+    builder = LogSegmentBuilder(snapshot.table, max_version=snapshot.version)
+    builder.add(rows)
+    # A catalog may have given some of them: those are in no listing.
+    for file in snapshot.segment.commits:
+        builder.commits[file.name.version] = file
+    return dict(sorted(builder.commits.items()))
+
+
+def log_error(table: str, error: MillpondError) -> MillpondError:
+    """An unreadable file of a log by what it is, and what still works without it."""
+    if not isinstance(error, SourceError) or f"/{LOG_DIRECTORY}/" not in error.path:
         return error
-    checkpoint = segment.checkpoint
-    name = error.path.rpartition("/")[2]
-    is_part = checkpoint is not None and any(f.path.endswith(name) for f in checkpoint.files)
-    if is_part or f"/{LOG_DIRECTORY}/{SIDECARS}/" in error.path:
-        before = "version=… before it may still be readable"
+    name = file_name(error.path)
+    parsed = parse_name(name) or parse_staged_name(name)
+    if f"/{SIDECARS}/" in error.path or (parsed is not None and parsed.kind == "checkpoint"):
         return CheckpointError(
-            f"the checkpoint {name} of {segment.table} can't be read: {error.message}",
-            table=segment.table,
+            f"the checkpoint {name} of {table} can't be read: {error.message}",
+            table=table,
             path=error.path,
             hint="if the log still holds every commit, remove this file, and the table "
-            f"is read without it; otherwise {before}",
+            "is read without it; otherwise version=… before it may still be readable",
         )
-    if any(f.path.endswith(name) for f in (*segment.commits, *segment.compactions)):
-        version = next(
-            f.name.version
-            for f in (*segment.commits, *segment.compactions)
-            if f.path.endswith(name)
-        )
-        return CorruptLogError(
-            f"the commit {name} of {segment.table} can't be read: {error.message}",
-            table=segment.table,
-            path=error.path,
-            hint=f"version={version - 1} may still be readable" if version else None,
-        )
-    return error
+    if parsed is None or parsed.kind == "checksum":
+        return error
+    before = parsed.version - 1
+    return CorruptLogError(
+        f"the {parsed.kind} {name} of {table} can't be read: {error.message}",
+        table=table,
+        path=error.path,
+        hint=f"version={before} may still be readable"
+        if before >= 0
+        else "restore it from a backup",
+    )

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import PlanError, VersionNotFoundError
+from millpond.base.errors import PlanError, SourceError, VersionNotFoundError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
-from millpond.kernel.features import V2_CHECKPOINT
 from millpond.kernel.machine import (
     Consume,
     PartialResult,
@@ -21,9 +20,16 @@ from millpond.kernel.machine import (
     StateMachinePhase,
     Terminus,
 )
-from millpond.kernel.names import SIDECARS
+from millpond.kernel.names import SIDECARS, version_prefix
 from millpond.kernel.paths import resolve
-from millpond.kernel.phase import BasePhase, log_error, scan_log, together, vector_id
+from millpond.kernel.phase import (
+    BasePhase,
+    list_log,
+    listed_commits,
+    scan_log,
+    together,
+    vector_id,
+)
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.plan.bind import bind_predicate
 from millpond.plan.expr import col, if_else, path
@@ -78,11 +84,9 @@ class Scan:
         checkpoint = self.snapshot.segment.checkpoint
         if checkpoint is None:
             return Terminus(self)
-        table = self.snapshot.table
-        unique = checkpoint.files[0].name.unique is not None
-        feature = self.snapshot.protocol.reads(V2_CHECKPOINT)
-        if checkpoint.may_have_sidecars and (unique or feature):
-            return Consume(CheckpointManifest(table, self, dedup))
+        # The protocol need not be asked: a checkpoint that names files must not be read without.
+        if checkpoint.may_have_sidecars:
+            return Consume(CheckpointManifest(self.snapshot.table, self, dedup))
         return self.after_manifest(dedup, ())
 
     def after_manifest(
@@ -148,10 +152,6 @@ class CommitReplay(BasePhase):
         self.dedup.seen  # noqa: B018 - too early is an error
         return self.files.after_commits(self.dedup)
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A commit that can't be read is named."""
-        return log_error(self.files.snapshot.segment, error)
-
 
 def keyed(actions: Plan) -> Plan:
     """Adds and removes with what `AddRemoveDedup` looks at."""
@@ -196,10 +196,6 @@ class CheckpointManifest(BasePhase):
         paths = rows.column("path").to_pylist()
         return tuple(File(resolve(base, p), s) for p, s in zip(paths, sizes, strict=True))
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """The checkpoint is named."""
-        return log_error(self.files.snapshot.segment, error)
-
 
 @dataclass(frozen=True)
 class _ManifestOnly(CheckpointManifest):
@@ -212,7 +208,7 @@ class _ManifestOnly(CheckpointManifest):
 
 @dataclass(frozen=True)
 class CheckpointProbe(BasePhase):
-    """Whether the checkpoint holds statistics as columns; a row says yes."""
+    """Whether the checkpoint holds statistics as columns of today's types; a row says yes."""
 
     files: Scan
     dedup: AddRemoveDedup | None
@@ -220,21 +216,29 @@ class CheckpointProbe(BasePhase):
 
     def plan(self) -> Plan:
         """The first file with a number of records as a column."""
-        stats = Struct.of(stats_parsed=Struct.of(numRecords=LONG))
+        assert self.files.skipping is not None
+        stats = Struct.of(stats_parsed=_with_count(self.files.skipping.stats))
         scan = together(_checkpoint_scans(self.files.snapshot.segment, stats, self.sidecars))
-        count = path("add.stats_parsed.numRecords")
-        return scan.filter(count.is_not_null()).select(count.alias("rows")).head(1)
+        has = path("add.stats_parsed.numRecords").is_not_null()
+        return scan.filter(has).select(path("add.stats_parsed").alias("stats")).head(1)
 
     def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
         """Replay with or without them."""
-        table, found = self.files.snapshot.table, rows.num_rows > 0
+        return self._replay(parsed=rows.num_rows > 0)
+
+    def instead(self, error: MillpondError) -> StateMachinePhase[Scan] | None:
+        """Columns that had other types then are left alone; an unreadable file fails again."""
+        return self._replay(parsed=False) if isinstance(error, SourceError) else None
+
+    def _replay(self, *, parsed: bool) -> StateMachinePhase[Scan]:
+        table = self.files.snapshot.table
         return PartialResult(
-            CheckpointReplay(table, self.files, self.dedup, self.sidecars, parsed=found)
+            CheckpointReplay(table, self.files, self.dedup, self.sidecars, parsed=parsed)
         )
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """The checkpoint is named."""
-        return log_error(self.files.snapshot.segment, error)
+
+def _with_count(stats: Struct) -> Struct:
+    return stats if "numRecords" in stats else Struct((*stats.fields, Field("numRecords", LONG)))
 
 
 @dataclass(frozen=True)
@@ -269,10 +273,6 @@ class CheckpointReplay(BasePhase):
     def next(self) -> StateMachinePhase[Scan]:
         """The end."""
         return Terminus(self.files)
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """The checkpoint is named."""
-        return log_error(self.files.snapshot.segment, error)
 
 
 def checkpoint_files(
@@ -342,22 +342,46 @@ class ScanBuilder:
 
 
 @dataclass(frozen=True)
-class CommitDifference(BasePhase):
-    """What commits after a version added and removed, newest first; no checkpoint is read."""
+class ListSince(BasePhase):
+    """The commits after a version, where a checkpoint stands for them in the segment."""
 
     files: Scan
     since: int
+
+    def plan(self) -> Plan:
+        """The log from there on."""
+        return list_log(self.log, version_prefix(self.since + 1))
+
+    def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
+        """Read them, if they are all there."""
+        snapshot = self.files.snapshot
+        found = listed_commits(snapshot, rows)
+        missing = [v for v in range(self.since + 1, snapshot.version + 1) if v not in found]
+        if missing:
+            raise VersionNotFoundError(
+                f"what changed between {self.since} and {snapshot.version} of {self.table} "
+                f"is not known: the log has no commit {missing[0]} any more",
+                table=self.table,
+                hint=f"it is known from version {missing[-1]} on; otherwise list all files anew",
+            )
+        commits = tuple(file for version, file in found.items() if version > self.since)
+        return _difference(self.files, commits)
+
+
+@dataclass(frozen=True)
+class CommitDifference(BasePhase):
+    """What some commits added and removed, newest first; no checkpoint is read."""
+
+    files: Scan
+    commits: tuple[LogFile, ...]
     dedup: AddRemoveDedup
 
     def plan(self) -> Plan:
         """Adds and removes that count, with `change` telling which."""
-        segment = self.files.snapshot.segment
-        # A compaction that reaches back before the version would tell too much.
-        commits = [file for file in segment.commits if file.name.version > self.since]
-        remove = picked(REMOVE, *(n for n in self.files.columns if n in REMOVE), "path")
-        remove = Struct(tuple(dict.fromkeys((*remove.fields, REMOVE.field("deletionVector")))))
+        wanted = {*self.files.columns, "path", "deletionVector"}
+        remove = picked(REMOVE, *(name for name in REMOVE.names if name in wanted))
         columns = log_columns(add=self.files.add_fields(), remove=remove)
-        actions = together(scan_log(reversed(commits), columns))
+        actions = together(scan_log(reversed(self.commits), columns))
         rows = keyed(actions).filter_ordered(self.dedup)
         facts = [
             path(f'add."{name}"').coalesce(path(f'remove."{name}"')).alias(name)
@@ -372,9 +396,11 @@ class CommitDifference(BasePhase):
         self.dedup.seen  # noqa: B018 - too early is an error
         return Terminus(self.files)
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A commit that can't be read is named."""
-        return log_error(self.files.snapshot.segment, error)
+
+def _difference(files: Scan, commits: tuple[LogFile, ...]) -> StateMachinePhase[Scan]:
+    table = files.snapshot.table
+    dedup = AddRemoveDedup(table, keep_removes=True)
+    return PartialResult(CommitDifference(table, files, commits, dedup))
 
 
 def incremental_machine(
@@ -382,16 +408,19 @@ def incremental_machine(
 ) -> StateMachine[Scan]:
     """From a version to a scan's own: what was added and removed, without the checkpoint."""
     snapshot = scan.snapshot
-    checkpoint = snapshot.segment.checkpoint
-    if since > snapshot.version or since < (-1 if checkpoint is None else checkpoint.version):
-        first = -1 if checkpoint is None else checkpoint.version
+    segment = snapshot.segment
+    if type(since) is not int or not -1 <= since <= snapshot.version:
         raise VersionNotFoundError(
-            f"what changed between {since} and {snapshot.version} of {snapshot.table} is not known",
+            f"{since!r} is no version before {snapshot.version} of {snapshot.table}",
             table=snapshot.table,
-            hint=f"from version {first} on it is; otherwise list all files anew",
+            hint="-1 is before the first version",
         )
+    commits = tuple(file for file in segment.commits if file.name.version > since)
+    start: StateMachinePhase[Scan]
     if since == snapshot.version:
-        return StateMachine(Terminus(scan), engine, table=snapshot.table)
-    dedup = AddRemoveDedup(snapshot.table, keep_removes=True)
-    start = PartialResult(CommitDifference(snapshot.table, scan, since, dedup))
+        start = Terminus(scan)
+    elif len(commits) == snapshot.version - since:
+        start = _difference(scan, commits)
+    else:
+        start = Consume(ListSince(snapshot.table, scan, since))
     return StateMachine(start, engine, table=snapshot.table)

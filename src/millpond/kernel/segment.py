@@ -201,6 +201,8 @@ class LogSegmentBuilder:
         if not missing:
             return
         start = min(self.commits)
+        if checkpoint is None and self.has_newer and missing == list(range(start)):
+            raise self._cleaned_up()
         if checkpoint is None and missing == list(range(start)):
             what = f"its log begins at version {start}, without a checkpoint"
         else:
@@ -214,14 +216,17 @@ class LogSegmentBuilder:
         )
         raise LogGapError(f"{self.table} can't be read: {what}", table=self.table, hint=readable)
 
+    def _cleaned_up(self) -> VersionNotFoundError:
+        return VersionNotFoundError(
+            f"{self.table} has no whole log up to version {self.max_version}",
+            table=self.table,
+            hint="old commits are cleaned up after a checkpoint: ask for a later version",
+        )
+
     def _nothing(self) -> Exception:
         known = self.has_newer or self.checkpoints or self.compactions
         if self.max_version is not None and known:
-            return VersionNotFoundError(
-                f"{self.table} has no whole log up to version {self.max_version}",
-                table=self.table,
-                hint="old commits are cleaned up after a checkpoint: ask for a later version",
-            )
+            return self._cleaned_up()
         if self.checkpoints:
             return CorruptLogError(
                 f"the log of {self.table} holds nothing but parts of a checkpoint",

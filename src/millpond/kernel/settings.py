@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CorruptLogError, MillpondError
+from millpond.base.errors import CorruptLogError
 from millpond.kernel.actions import DOMAIN, TXN, AppTransaction, DomainMetadata, log_columns
 from millpond.kernel.durations import APP_TRANSACTIONS, duration_millis
 from millpond.kernel.machine import Consume, StateMachinePhase, Terminus
-from millpond.kernel.phase import BasePhase, list_log, log_error, scan_log, together
-from millpond.kernel.segment import LogSegmentBuilder
+from millpond.kernel.phase import BasePhase, list_log, listed_commits, scan_log, together
 from millpond.kernel.times import commit_times
 from millpond.plan.expr import col, path
 from millpond.plan.types import STRING, Field, Struct
@@ -41,6 +39,8 @@ class ReadSettings(BasePhase):
     """App transactions and domains, newest first."""
 
     snapshot: Snapshot
+    now: int
+    """Milliseconds: app transactions may expire."""
 
     def plan(self) -> Plan:
         """The rows that have one, of commits and then of the checkpoint."""
@@ -85,14 +85,14 @@ class ReadSettings(BasePhase):
     def _oldest_transaction(self) -> int | None:
         """App transactions that were last updated before this moment have expired."""
         kept = duration_millis(self.snapshot.metadata, APP_TRANSACTIONS)
-        return None if kept is None else int(time.time() * 1000) - kept
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A file of the log that can't be read is named."""
-        return log_error(self.snapshot.segment, error)
+        return None if kept is None else self.now - kept
 
     def _broken(self, what: str) -> CorruptLogError:
-        return CorruptLogError(f"the log of {self.table} has {what}", table=self.table)
+        return CorruptLogError(
+            f"the log of {self.table} has {what}",
+            table=self.table,
+            hint="its rows can still be read; an older version may have more",
+        )
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,7 @@ class ListCommits(BasePhase):
 
     def next(self, rows: pa.Table) -> StateMachinePhase[list[dict[str, Any]]]:
         """What the newest of them say of themselves."""
-        builder = LogSegmentBuilder(self.table, max_version=self.snapshot.version)
-        builder.add(rows)
-        for file in self.snapshot.segment.commits:
-            builder.commits[file.name.version] = file
-        commits = tuple(builder.commits[v] for v in sorted(builder.commits))
+        commits = tuple(listed_commits(self.snapshot, rows).values())
         shown = commits if self.limit is None else commits[max(0, len(commits) - self.limit) :]
         if not shown:
             return Terminus([])
@@ -155,7 +151,3 @@ class ReadHistory(BasePhase):
             time = stated.get(version, info.get("timestamp", times[version]))
             history.append({"version": version, **info, "timestamp": time})
         return Terminus(history)
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A commit that can't be read is named."""
-        return log_error(self.snapshot.segment, error)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import CorruptLogError
-from millpond.kernel.features import check_readable, mapping_mode
+from millpond.kernel.features import check_metadata, check_protocol, mapping_mode
 from millpond.kernel.mapping import TableColumns
 from millpond.plan.types import Field, List, Map, Struct
 
@@ -41,7 +41,7 @@ class Snapshot:
         try:
             return self.metadata.schema
         except ValueError as error:
-            raise CorruptLogError(f"{self.table}: {error}", table=self.table) from error
+            raise self._broken(f"has a schema that can't be read: {error}") from error
 
     @cached_property
     def plain_schema(self) -> Struct:
@@ -64,27 +64,25 @@ class Snapshot:
         return TableColumns.of(self.schema, self.mapping_mode, table=self.table)
 
     def check_readable(self) -> None:
-        """Refuse what can't be read rightly."""
+        """Refuse what can't be read rightly. The protocol comes first: it may bring new types."""
+        check_protocol(self.protocol, self.table)
         if self.metadata.provider != "parquet":
-            raise CorruptLogError(
-                f"{self.table} holds {self.metadata.provider!r} files; only parquet is known",
-                table=self.table,
-            )
-        names = [field.name.lower() for field in self.schema]
-        if len(set(names)) < len(names):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            raise CorruptLogError(
-                f"the schema of {self.table} names columns twice: {', '.join(twice)}",
-                table=self.table,
-            )
-        unknown = [name for name in self.partition_columns if name not in self.schema]
-        if unknown:
-            raise CorruptLogError(
-                f"{self.table} is partitioned by {unknown[0]!r}, which its schema lacks",
-                table=self.table,
-            )
-        check_readable(self.protocol, self.metadata, self.table)
+            raise self._broken(f"holds {self.metadata.provider!r} files; only parquet is known")
+        twice = _named_twice(self.schema)
+        if twice is not None:
+            raise self._broken(f"has a schema that names {twice!r} twice, but for upper case")
+        for name in self.partition_columns:
+            if name not in self.schema:
+                raise self._broken(f"is partitioned by {name!r}, which its schema lacks")
+        check_metadata(self.protocol, self.metadata, self.schema, self.table)
         self.columns  # noqa: B018 - checks the mapping
+
+    def _broken(self, problem: str) -> CorruptLogError:
+        return CorruptLogError(
+            f"{self.table} {problem}",
+            table=self.table,
+            hint="an older version may still be readable",
+        )
 
 
 def without_metadata(schema: Struct) -> Struct:
@@ -102,3 +100,22 @@ def _plain(type_: DataType) -> DataType:
     if isinstance(type_, Map):
         return Map(_plain(type_.key), _plain(type_.value), type_.contains_null)
     return type_
+
+
+def _named_twice(schema: Struct) -> str | None:
+    """A name that some struct of a schema has twice, if case is left aside."""
+    todo: list[DataType] = [schema]
+    while todo:
+        type_ = todo.pop()
+        if isinstance(type_, Struct):
+            taken: set[str] = set()
+            for field in type_:
+                if field.name.lower() in taken:
+                    return field.name
+                taken.add(field.name.lower())
+                todo.append(field.type)
+        elif isinstance(type_, List):
+            todo.append(type_.element)
+        elif isinstance(type_, Map):
+            todo += (type_.key, type_.value)
+    return None

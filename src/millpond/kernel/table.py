@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
 from millpond.kernel.engines import log_engine, row_engine
 from millpond.kernel.machine import Consume, StateMachine
@@ -106,7 +107,8 @@ class DeltaTable:
 
     @cached_property
     def _table_settings(self) -> TableSettings:
-        phase = Consume(ReadSettings(self.location, self.snapshot))
+        now = int(SystemClock().now().timestamp() * 1000)
+        phase = Consume(ReadSettings(self.location, self.snapshot, now))
         machine: StateMachine[TableSettings] = StateMachine(
             phase, self.log_engine("auto"), table=self.location
         )

@@ -11,10 +11,11 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from millpond.base.errors import CorruptLogError, MillpondError, VersionNotFoundError
+from millpond.base.errors import CorruptLogError, VersionNotFoundError
 from millpond.kernel.actions import log_columns
+from millpond.kernel.features import IN_COMMIT_TIMESTAMPS
 from millpond.kernel.machine import Consume, StateMachinePhase
-from millpond.kernel.phase import BasePhase, log_error, scan_log, together
+from millpond.kernel.phase import BasePhase, scan_log, together
 from millpond.plan.expr import path
 from millpond.plan.types import LONG, Struct
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.node import Plan
 
-ENABLED: Final = "delta.enableInCommitTimestamps"
+ENABLED: Final = IN_COMMIT_TIMESTAMPS
 ENABLED_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 _STATED: Final = log_columns(commitInfo=Struct.of(inCommitTimestamp=LONG))
 
@@ -99,23 +100,41 @@ class CommitTimes(BasePhase):
         """Open the latest version that is not younger than the moment."""
         from millpond.kernel.open import ListLog
 
+        assert self.wanted.millis is not None
         stated: dict[int, int] = {}
         if rows.num_rows:
             versions = rows.column("version").to_pylist()
             infos = rows.column("commitInfo").to_pylist()
             stated = {v: i["inCommitTimestamp"] for v, i in zip(versions, infos, strict=True)}
-        times = commit_times(self.commits, stated)
-        if not times or self.wanted.millis is None:
-            raise CorruptLogError(
-                f"the log of {self.table} holds no commit whose time is known", table=self.table
-            )
+        times = self._of_the_time(commit_times(self.commits, stated), stated)
         version = version_at(times, self.wanted.millis, self.table)
         wanted = replace(self.wanted, version=version, millis=None)
         return Consume(ListLog(self.table, wanted, 0))
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """A commit that can't be read is named."""
-        return log_error(self.snapshot.segment, error)
+    def _of_the_time(self, times: dict[int, int], stated: Mapping[int, int]) -> dict[int, int]:
+        """The commits to search: stated times and those of files are not from one clock."""
+        if not times:
+            raise VersionNotFoundError(
+                f"the log of {self.table} holds a checkpoint and no commits, so no time is known",
+                table=self.table,
+                hint="open it by version, or the latest",
+            )
+        if not has_stated_times(self.snapshot):
+            return times
+        first = first_stated(self.snapshot)
+        late = {version: time for version, time in times.items() if version >= first}
+        silent = sorted(set(late) - set(stated))
+        if silent:
+            raise CorruptLogError(
+                f"commit {silent[0]} of {self.table} does not state its time, and should",
+                table=self.table,
+                hint="open it by version",
+            )
+        early = {version: time for version, time in times.items() if version < first}
+        is_late = (
+            late and self.wanted.millis is not None and self.wanted.millis >= min(late.values())
+        )
+        return late if is_late or not early else early
 
 
 def version_at(times: Mapping[int, int], millis: int, table: str) -> int:
