@@ -147,5 +147,5 @@ def test_a_list_that_is_always_empty_has_a_type() -> None:
 
 def test_variants_are_known() -> None:
     assert to_arrow(t.VARIANT) == pa.struct(
-        [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]
+        [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
     )

@@ -36,8 +36,9 @@ def _primitives() -> dict[t.Primitive, pa.DataType]:
         t.DATE: pa.date32(),
         t.TIMESTAMP: pa.timestamp("us", tz="UTC"),
         t.TIMESTAMP_NTZ: pa.timestamp("us"),
+        # In Spark's order: its batches are taken as they come.
         t.VARIANT: pa.struct(
-            [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]
+            [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)]
         ),
     }
 

@@ -18,6 +18,10 @@ from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow, to_arrow
 
 
+_VARIANT = t.Struct((t.Field("value", t.BINARY, False), t.Field("metadata", t.BINARY, False)))
+"""What a variant is in a file; writers do not agree about the order."""
+
+
 class Misfit(Exception):  # noqa: N818 - caught where the file's name is known
     """A column's type in a file is not one that the wanted type can take."""
 
@@ -36,6 +40,12 @@ def check_fits(type_: pa.DataType, wanted: t.DataType, column: str) -> None:
             index = type_.get_field_index(field.name)
             if index >= 0:
                 check_fits(type_.field(index).type, field.type, f"{column}.{field.name}")
+    elif wanted == t.VARIANT and at.is_struct(type_):
+        members = {type_.field(i).name: type_.field(i).type for i in range(type_.num_fields)}
+        if "typed_value" in members:
+            raise Misfit(column, "is a shredded variant, and only whole ones can be read")
+        if members != dict.fromkeys(_VARIANT.names, pa.binary()):
+            raise Misfit(column, f"is {type_}, which can't be read as {wanted}")
     elif isinstance(wanted, t.List) and is_list(type_):
         check_fits(type_.value_type, wanted.element, f"{column}[]")
     elif isinstance(wanted, t.Map) and at.is_map(type_):
@@ -87,6 +97,8 @@ def conform(array: pa.Array, wanted: t.DataType, stored: t.DataType | None = Non
         return pa.nulls(len(array), target)
     if isinstance(wanted, t.Struct) and isinstance(stored, t.Struct):
         return _struct(array, wanted, stored)
+    if wanted == t.VARIANT:
+        return _struct(array, _VARIANT, _VARIANT)
     if isinstance(wanted, t.List) and isinstance(stored, t.List):
         return _list(array, wanted, stored)
     if isinstance(wanted, t.Map) and isinstance(stored, t.Map):
