@@ -17,7 +17,6 @@ from millpond.base.errors import SchemaError
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow, to_arrow
 
-
 _VARIANT = t.Struct((t.Field("value", t.BINARY, False), t.Field("metadata", t.BINARY, False)))
 """What a variant is in a file; writers do not agree about the order."""
 
