@@ -97,23 +97,26 @@ class Scan:
             return Consume(CheckpointProbe(self.snapshot.table, self, dedup, sidecars))
         return PartialResult(CheckpointReplay(self.snapshot.table, self, dedup, sidecars))
 
-    def rows(self, adds: Plan, *, parsed: bool = False) -> Plan:
-        """Rows of add actions without the files that a predicate rules out, and their columns."""
+    def rows(self, adds: Plan) -> Plan:
+        """The wanted columns of add actions."""
+        return adds.select(*(path(f'add."{name}"').alias(name) for name in self.columns))
+
+    def needed(self, adds: Plan, *, parsed: bool = False) -> Plan:
+        """Add actions without the files that a predicate rules out."""
         from millpond.plan.rows import ParseJson
 
-        names = [path(f'add."{name}"').alias(name) for name in self.columns]
         if self.skipping is None:
-            return adds.select(*names)
+            return adds
         stats = self.skipping.stats
-        needed = [path("add.partitionValues").alias("partitionValues")]
+        values = path("add.partitionValues").alias("partitionValues")
         if not stats.fields:
-            verdict = adds.select(*needed, col("add"))
+            judged = adds.select(values, col("add"))
         elif parsed:
-            verdict = adds.select(*needed, path("add.stats_parsed").alias("stats"), col("add"))
+            judged = adds.select(values, path("add.stats_parsed").alias("stats"), col("add"))
         else:
-            text = adds.select(*needed, path("add.stats").alias("json"), col("add"))
-            verdict = ParseJson(text, "json", stats, "stats").drop("json")
-        return verdict.filter(self.skipping.keep.coalesce(True)).select(*names)
+            texts = adds.select(values, path("add.stats").alias("json"), col("add"))
+            judged = ParseJson(texts, "json", stats, "stats").drop("json")
+        return judged.filter(self.skipping.keep.coalesce(True)).select("add")
 
     def add_fields(self, *, parsed: bool = False) -> Struct:
         """What of an add action has to be read."""
@@ -145,7 +148,7 @@ class CommitReplay(BasePhase):
         remove = picked(REMOVE, "path", "deletionVector")
         actions = together(scan_log(segment.cover(), log_columns(add=add, remove=remove)))
         adds = keyed(actions).filter_ordered(self.dedup)
-        return self.files.rows(adds)
+        return self.files.rows(self.files.needed(adds))
 
     def next(self) -> StateMachinePhase[Scan]:
         """The checkpoint."""
@@ -262,13 +265,16 @@ class CheckpointReplay(BasePhase):
         add = self.files.add_fields(parsed=self.parsed)
         segment = self.files.snapshot.segment
         scan = together(_checkpoint_scans(segment, add, self.sidecars))
-        adds = scan.filter(path("add.path").is_not_null())
+        # What a predicate rules out first: of the row groups that it leaves nothing of, no path
+        # is decoded.
+        adds = self.files.needed(scan, parsed=self.parsed)
+        adds = adds.filter(path("add.path").is_not_null())
         if self.dedup is not None and self.dedup.seen:
             gone = values(self.dedup.tombstones())
             vector = vector_id("add.deletionVector")
             keys = [(path("add.path"), col("path")), (vector, col("dv"))]
             adds = adds.join(gone, on=keys, how="anti", nulls_equal=True)
-        return self.files.rows(adds, parsed=self.parsed)
+        return self.files.rows(adds)
 
     def next(self) -> StateMachinePhase[Scan]:
         """The end."""

@@ -100,7 +100,8 @@ def predicate(rnd: random.Random, depth: int = 0) -> Expr:
     shape = rnd.random()
     if depth < 3 and shape < 0.4:
         a, b = predicate(rnd, depth + 1), predicate(rnd, depth + 1)
-        return rnd.choice([a & b, a | b, ~a])
+        known = a.coalesce(rnd.choice([True, False, b]))
+        return rnd.choice([a & b, a | b, ~a, known])
     kind = rnd.choice([*"ifsydnmb", "at", "o.i", "o.f", "l", "k", "l0"])
     low = rnd.randint(-15, 25)
     if kind in ("o.i", "o.f"):
@@ -163,6 +164,23 @@ def test_verdicts() -> None:
     assert not judge(x.isin([1, None, 9]), some)
     assert not judge((x == 1) | (x == 9), some)
     assert judge((x + 1) == 99, some), "what is not understood may hold"
+
+
+def test_what_may_be_null_counts_as_what_stands_in_for_it() -> None:
+    x, some, nulls = col("x"), Bounds(3, 7, may_be_null=False), Bounds(3, 7)
+    unknown = (x + 1) == 2
+    assert [judge((x == 9).coalesce(True), b) for b in (some, nulls, ALL_NULL)] == [
+        False,
+        True,
+        True,
+    ]
+    assert not judge((x == 9).coalesce(False), nulls)
+    assert not judge(((x == 9) & unknown).coalesce(True), some), "false and anything is false"
+    assert judge(((x == 9) | unknown).coalesce(True), some)
+    assert judge(((x == 9) & unknown).coalesce(True), nulls)
+    assert not judge(~((x == 5) | (x > 0)).coalesce(True), some)
+    assert not judge(x.is_null().coalesce(True), some)
+    assert not judge(x.same_as(9).coalesce(True), nulls)
 
 
 def test_nan_lies_above_every_limit() -> None:

@@ -41,7 +41,7 @@ class JoinRows(Operator):
     def run(self) -> Steps:
         """Read the right side, then let the left side pass."""
         right = yield from self._right_side()
-        codes = self._codes(right, side=1)
+        codes = [to_code(evaluate(pair[1], right)) for pair in self.join.keys]
         keys = JoinKeys(codes, nulls_equal=self.join.nulls_equal)
         matched = np.zeros(right.num_rows, bool)
         # Looking keys up costs a pass over the right side's different ones: let it be worth it.
@@ -82,9 +82,6 @@ class JoinRows(Operator):
         schema = to_arrow_schema(self.join.right.schema)
         return pa.RecordBatch.from_pylist([], schema=schema)
 
-    def _codes(self, batch: pa.RecordBatch, *, side: int) -> list[pa.Array]:
-        return [to_code(evaluate(pair[side], batch)) for pair in self.join.keys]
-
     def _matches(
         self,
         left: pa.RecordBatch,
@@ -92,7 +89,11 @@ class JoinRows(Operator):
         keys: JoinKeys,
         matched: NDArray[np.bool_],
     ) -> Iterator[pa.RecordBatch]:
-        numbers = keys.look_up(self._codes(left, side=0))
+        def key(number: int, rows: NDArray[np.int64] | None) -> pa.Array:
+            batch = left if rows is None else take(left, rows)
+            return to_code(evaluate(self.join.keys[number][0], batch))
+
+        numbers = keys.look_up(key)
         counts = keys.partners(numbers)
         how = self.join.how
         if how in ("semi", "anti"):

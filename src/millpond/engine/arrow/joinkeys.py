@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+LeftKey: TypeAlias = "Callable[[int, NDArray[np.int64] | None], pa.Array]"
+"""A key of the left side by its number, of these rows or (None) of all."""
+
+_FEW = 4
+"""Fewer than one in so many rows are few."""
 _SPARSE = 8
 """A table of numbers by value may be so many times larger than there are values."""
 
@@ -77,11 +84,27 @@ class JoinKeys:
         count = int(numbers.max()) + 1 if len(numbers) else 0
         self.starts = np.searchsorted(numbers[self.rows], np.arange(count + 1))
 
-    def look_up(self, left: list[pa.Array]) -> NDArray[np.int64]:
-        """The numbers of the left side's keys."""
-        found = self._columns[0].number(left[0])
-        for column, numbering, pairs in zip(left[1:], self._columns[1:], self._pairs, strict=True):
-            found = _look_up(_pair(found, numbering.number(column), len(numbering)), pairs)
+    def look_up(self, key: LeftKey) -> NDArray[np.int64]:
+        """The numbers of the left side's keys.
+
+        Few rows of the left may have a partner by the first key: then the others are asked for
+        those rows alone.
+        """
+        found = self._columns[0].number(key(0, None))
+        for number, (numbering, pairs) in enumerate(
+            zip(self._columns[1:], self._pairs, strict=True), start=1
+        ):
+            open_ = np.flatnonzero(found >= 0)
+            if not len(open_):
+                return found
+            rows = open_ if _FEW * len(open_) < len(found) else None
+            first = found if rows is None else found[rows]
+            second = numbering.number(key(number, rows))
+            looked_up = _look_up(_pair(first, second, len(numbering)), pairs)
+            if rows is None:
+                found = looked_up
+            else:
+                found[rows] = looked_up
         return found
 
     def partners(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -364,7 +364,9 @@ def _matcher(
         if scan.skipping is None:
             return [True] * len(adds)
         rows = pa.array([{n: add.get(n) for n in ADD.names} for add in adds], to_arrow(ADD))
-        kept = scan.rows(values(pa.table([rows], names=["add"]))).to_arrow(engine="arrow")
+        kept = scan.rows(scan.needed(values(pa.table([rows], names=["add"])))).to_arrow(
+            engine="arrow"
+        )
         paths = set(kept.column("path").to_pylist())
         return [add["path"] in paths for add in adds]
 

@@ -31,6 +31,7 @@ class Verdict(NamedTuple):
 
     true: bool
     false: bool
+    null: bool = True
 
 
 _OPEN = Verdict(true=True, false=True)
@@ -63,7 +64,7 @@ def may_hold(predicate: BoundExpr, lookup: Lookup) -> bool:
 
 def _logical(node: BoundExpr) -> tuple[BoundExpr, ...] | None:
     """The parts of a node that are judged before it; None if it is judged by itself."""
-    if isinstance(node, BoundCall) and node.function in ("and", "or", "not"):
+    if isinstance(node, BoundCall) and node.function in ("and", "or", "not", "coalesce"):
         return node.args
     if isinstance(node, BoundQuantifier) and node.kind == "any":
         return (node.predicate,)
@@ -75,16 +76,31 @@ def _combine(node: BoundExpr, parts: list[Verdict]) -> Verdict:
         # Limits of a list's leaf hold for each element; an empty list makes it false.
         return Verdict(parts[0].true, false=True)
     assert isinstance(node, BoundCall)
+    if node.function == "coalesce":
+        return _first_known(parts)
     if node.function == "not":
-        return Verdict(parts[0].false, parts[0].true)
+        return Verdict(parts[0].false, parts[0].true, parts[0].null)
+    null = any(p.null for p in parts)
     if node.function == "and":
-        return Verdict(all(p.true for p in parts), any(p.false for p in parts))
-    return Verdict(any(p.true for p in parts), all(p.false for p in parts))
+        null = null and all(p.true or p.null for p in parts)
+        return Verdict(all(p.true for p in parts), any(p.false for p in parts), null)
+    null = null and all(p.false or p.null for p in parts)
+    return Verdict(any(p.true for p in parts), all(p.false for p in parts), null)
+
+
+def _first_known(parts: list[Verdict]) -> Verdict:
+    """A later part counts only where all before it may be null."""
+    true = false = False
+    for part in parts:
+        true, false = true or part.true, false or part.false
+        if not part.null:
+            return Verdict(true, false, null=False)
+    return Verdict(true, false)
 
 
 def _judge(node: BoundExpr, base: _Base, lookup: Lookup) -> Verdict:
     if isinstance(node, BoundLiteral):
-        return Verdict(node.value is True, node.value is False)
+        return Verdict(node.value is True, node.value is False, node.value is None)
     if isinstance(node, BoundPath):
         found = _bounds(node, base, lookup)
         return _OPEN if found is None else _compare("eq", found, True)
@@ -106,7 +122,9 @@ def _judge_null(node: BoundCall, base: _Base, lookup: Lookup) -> Verdict:
     if found is None:
         return _OPEN
     null, value = found.may_be_null or found.all_null, not found.all_null
-    return Verdict(null, value) if node.function == "is_null" else Verdict(value, null)
+    if node.function == "is_null":
+        return Verdict(null, value, null=False)
+    return Verdict(value, null, null=False)
 
 
 def _judge_in(node: BoundCall, base: _Base, lookup: Lookup) -> Verdict:
@@ -142,9 +160,9 @@ def _judge_comparison(node: BoundCall, base: _Base, lookup: Lookup) -> Verdict:
     value = comparable(right.value, right.type)
     if function == "eq_null_safe":
         if value is None:
-            return Verdict(found.may_be_null or found.all_null, not found.all_null)
-        return Verdict(_compare("eq", found, value).true, false=True)
-    return _compare(function, found, value)
+            return Verdict(found.may_be_null or found.all_null, not found.all_null, null=False)
+        return Verdict(_compare("eq", found, value).true, false=True, null=False)
+    return _compare(function, found, value)._replace(null=found.may_be_null or found.all_null)
 
 
 def _compare(function: str, found: Bounds, value: Any) -> Verdict:
