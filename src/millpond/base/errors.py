@@ -205,11 +205,20 @@ class EvaluationError(EngineError, ArithmeticError):
 
 
 class SourceError(EngineError):
-    """A file that a plan names is missing or unreadable."""
+    """A file that a plan names is unreadable, or `missing`."""
 
-    def __init__(self, message: str, *, engine: str, path: str, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        engine: str,
+        path: str,
+        missing: bool = False,
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, engine=engine, hint=hint)
         self.path = path
+        self.missing = missing
 
 
 class BudgetExceededError(MillpondError, MemoryError):

@@ -5,7 +5,6 @@ live files -> (ReadVectors) -> DynamicScan over them -> filter -> columns
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
 NEEDED: Final = ("path", "partitionValues", "size", "deletionVector")
 """What of a live file has to be known to read its rows."""
 _SPAN: Final = Struct((Field("content", BINARY), Field("offset", LONG), Field("length", LONG)))
-_GONE: Final = re.compile("no such file|does not exist|not found", re.IGNORECASE)
 _CHUNK_FILES: Final = 50_000
 """So many files make one plan when rows stream: a table may have millions."""
 
@@ -334,8 +332,7 @@ def _column(name: str) -> Expr:
 
 def missing_file(table: str, error: SourceError) -> MillpondError:
     """A live file that is gone is the table's trouble, not the engine's."""
-    cause = error.__cause__
-    if not (isinstance(cause, FileNotFoundError) or _GONE.search(error.message)):
+    if not error.missing:
         return error
     return DataFileMissingError(
         f"{error.path} is a live file of {table}, but it is not there",

@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
     CorruptLogError,
-    MillpondError,
     MissingActionError,
-    SourceError,
-    TableNotFoundError,
     VersionNotFoundError,
 )
 from millpond.kernel.actions import METADATA, PROTOCOL, Metadata, Protocol, log_columns
@@ -129,10 +126,6 @@ class ReadHint(BasePhase):
             version = 0
         return Consume(ListLog(self.table, self.wanted, version))
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """No directory is no table."""
-        return _no_table(self.table, error)
-
 
 def _hinted(rows: pa.Table) -> int:
     if not rows.num_rows:
@@ -176,10 +169,6 @@ class ListLog(BasePhase):
                 else f"the latest is {segment.version}",
             )
         return _after_listing(self.table, self.wanted, segment, builder)
-
-    def failed(self, error: MillpondError) -> MillpondError:
-        """No directory is no table."""
-        return _no_table(self.table, error)
 
 
 def _after_listing(
@@ -341,23 +330,6 @@ class UpdateLog(BasePhase):
         known = (self.snapshot.protocol, self.snapshot.metadata)
         return Consume(ProtocolMetadata(self.table, segment, Goal(self.wanted), later, known))
 
-    def failed(self, error: MillpondError) -> MillpondError:
-        """No directory is no table."""
-        return _no_table(self.table, error)
-
 
 def _same(one: LogFile, other: LogFile) -> bool:
     return (one.size, one.modified) == (other.size, other.modified)
-
-
-def _no_table(table: str, error: MillpondError) -> MillpondError:
-    missing = isinstance(error, SourceError) and isinstance(
-        error.__cause__, FileNotFoundError | NotADirectoryError
-    )
-    if not missing:
-        return error
-    return TableNotFoundError(
-        f"there is no Delta table at {table}",
-        table=table,
-        hint="check the path; a Delta table is the directory that contains _delta_log",
-    )

@@ -12,6 +12,7 @@ from millpond.base.errors import SourceError, StoreError
 from millpond.base.store.ranges import check_range
 from millpond.engine.spark.file_table import Names, file_table
 from millpond.engine.spark.frame import Frame
+from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
 from millpond.engine.spark.values import table_frame
 from millpond.plan.sources import CONTENT, RANGE
@@ -49,7 +50,7 @@ def scan_bytes(
 
 def _contents(files: list[SourceFile], names: Names, context: Context) -> DataFrame:
     paths = list(dict.fromkeys(file.path for file in files))
-    df = reader(context).format("binaryFile").load(paths)
+    df = reader(context).format("binaryFile").load(as_names(paths))
     content = context.column(CONTENT).alias(names.content)
     return df.select(content, *metadata_columns(df, {names.path: "file_path"}))
 

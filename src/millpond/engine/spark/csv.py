@@ -14,6 +14,7 @@ from millpond.base.errors import SourceError
 from millpond.engine.csvhead import CsvHead, read_head
 from millpond.engine.spark.expressions.casts import cast
 from millpond.engine.spark.faults import PATH, fault
+from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.types import to_spark, to_spark_schema
@@ -77,7 +78,7 @@ def _read(
         .option("nullValue", _UNQUOTED_EMPTY)
         .option("emptyValue", "")
         .option("enforceSchema", "true")
-        .csv(paths)
+        .csv(as_names(paths))
     )
     path = context.hidden()
     facts = {path: "file_path", **metadata}

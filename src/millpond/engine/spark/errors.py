@@ -115,8 +115,9 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         hint = "leave the file out, or write it with a column"
         return SourceError(f"{path} holds no columns", engine=_ENGINE, path=path, hint=hint)
     if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
-        path = _source_path(error, texts)
-        return SourceError(message, engine=_ENGINE, path=path, hint=_source_hint(condition, texts))
+        path, missing = _source_path(error, texts), _is_missing(condition, texts)
+        hint = _GONE if missing else _UNREADABLE
+        return SourceError(message, engine=_ENGINE, path=path, missing=missing, hint=hint)
     if _is_analysis(error):
         line, column = _position(error, texts)
         where = f" (line {line}, column {column})" if line is not None else ""
@@ -273,8 +274,11 @@ def _plain_path(path: str) -> str:
     return unquote(plain) if quoted else plain
 
 
-def _source_hint(condition: str, texts: list[str]) -> str:
-    missing = "NOT_FOUND" in condition or "NOT_EXIST" in condition
-    if missing or any("FileNotFound" in text or "NoSuchFile" in text for text in texts):
-        return "the file is gone or was never there: check the path, or read a current version"
-    return "the file can't be read: check that it is complete and of the right format"
+_GONE = "the file is gone or was never there: check the path, or read a current version"
+_UNREADABLE = "the file can't be read: check that it is complete and of the right format"
+
+
+def _is_missing(condition: str, texts: list[str]) -> bool:
+    if "NOT_FOUND" in condition or "NOT_EXIST" in condition:
+        return True
+    return any("FileNotFound" in text or "NoSuchFile" in text for text in texts)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.expressions.json import read_json
 from millpond.engine.spark.faults import PATH, fault
+from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def read_json_lines(
     """The rows of these files."""
     f = context.functions
     line, path, parsed = context.hidden(), context.hidden(), context.hidden()
-    df = reader(context).option("lineSep", "\n").text(paths)
+    df = reader(context).option("lineSep", "\n").text(as_names(paths))
     text = f.btrim(context.column("value"), f.lit(_AROUND))
     lines = df.select(
         text.alias(line),

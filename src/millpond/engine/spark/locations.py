@@ -42,7 +42,20 @@ def spark_path(path: str, context: Context, *, may_be_empty: bool) -> str:
     local = os.path.abspath(_local(path))  # noqa: PTH100 - `resolve` would follow links
     _check(local, may_be_empty=may_be_empty)
     name = local.rpartition("/")[2]
-    return f"file:{_link(local, context) if _is_skipped(name) else local}"
+    # Hadoop looks for a checksum beside the file, and can't spell its name with a colon.
+    return f"file:{_link(local, context) if _is_skipped(name) or ':' in name else local}"
+
+
+def as_names(paths: list[str]) -> list[str]:
+    """Paths that `spark_path` gave, so that Spark takes none of them for a pattern.
+
+    Its option not to look for patterns won't do: with it, each path that looks like one stands for
+    all paths of the scan.
+
+    >>> print(*as_names(["file:/pond/a.parquet", "file:/pond/[b]?.parquet"]))
+    file:/pond/a.parquet file:/pond/\\[b\\]\\?.parquet
+    """
+    return [_PATTERN.sub(r"\\\g<0>", path) for path in paths]
 
 
 def file_uri(path: str) -> str:
@@ -108,7 +121,7 @@ def _is_skipped(name: str) -> bool:
 
 
 def _link(local: str, context: Context) -> str:
-    """Another name for a file that Spark would skip."""
+    """Another name for a file that Spark would skip, or could not open."""
     folder = context.resources.enter_context(tempfile.TemporaryDirectory(prefix="millpond-link-"))
     link = Path(folder) / "file"
     link.symlink_to(local)

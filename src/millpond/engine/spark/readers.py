@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.nanos import in_micros, split_by_nanos
 from millpond.engine.spark.required import are_there
 from millpond.engine.spark.rows import union_all
@@ -54,8 +55,8 @@ class Reading:
 
 
 def reader(context: Context) -> DataFrameReader:
-    """A reader that takes paths as they are, brackets and stars included."""
-    return context.session.read.option("__globPaths__", "false")
+    """A reader; `as_names` makes paths that it takes as they are, brackets and stars included."""
+    return context.session.read
 
 
 def metadata_columns(df: DataFrame, metadata: Mapping[str, str]) -> list[Column]:
@@ -74,7 +75,7 @@ def _read_parquet(
     is_plain = len(stored) == len(reading.columns) and not metadata and not is_renamed(stored)
     members = []
     for by_id, held, part in _alike(paths, stored):
-        df = reader(context).schema(stored_schema(held, by_id=by_id)).parquet(*part)
+        df = reader(context).schema(stored_schema(held, by_id=by_id)).parquet(*as_names(part))
         if not is_plain or held != stored:
             found = renamed(held, context, by_id=by_id)
             own = {

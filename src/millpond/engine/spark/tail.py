@@ -1,8 +1,8 @@
 """The end of a plan that runs in this process: row filters whose state the caller can look at.
 
-A row filter at the root of an ordered run, with only projections, filters and heads above it,
-sees the ordered stream here. What stands above it is computed by Spark, as further columns of the
-same rows, when it can't fail: a row that the filter drops must not cause an error.
+A row filter at the root of an ordered run, with only projections, filters, parsed texts and heads
+above it, sees the ordered stream here. What stands above it is computed by Spark, as further
+columns of the same rows, when it can't fail: a row that the filter drops must not cause an error.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.batches import conform
 from millpond.engine.spark.expressions import Expressions
+from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.expressions.origin import may_fail
 from millpond.engine.spark.frame import Frame
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.order import Head
-from millpond.plan.rows import Filter, FilterOrdered, Project
+from millpond.plan.rows import Filter, FilterOrdered, ParseJson, Project
 from millpond.plan.tree import topological
 from millpond.plan.types import Field, Struct
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter
+    from millpond.plan.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def split(plan: Plan) -> tuple[Plan, list[Plan]] | None:
     above: list[Plan] = []
     found = 0
     node = plan
-    while isinstance(node, Project | Filter | Head | FilterOrdered):
+    while isinstance(node, Project | Filter | Head | FilterOrdered | ParseJson):
         above.append(node)
         if isinstance(node, FilterOrdered):
             found = len(above)
@@ -107,10 +109,14 @@ class _Stream:
 
     def add(self, expr: BoundExpr, schema: Struct) -> str:
         """One more column of the stream."""
-        name = self.context.hidden()
         over = Expressions(self.context.api, schema, self._resolve)
-        df = self.frame.df.withColumn(name, over.column(expr))
-        extended = Struct((*self.frame.schema.fields, Field(name, expr.type)))
+        return self.add_column(over.column(expr), expr.type)
+
+    def add_column(self, column: Column, type_: DataType) -> str:
+        """One more column of the stream, as Spark has it."""
+        name = self.context.hidden()
+        df = self.frame.df.withColumn(name, column)
+        extended = Struct((*self.frame.schema.fields, Field(name, type_)))
         self.frame = Frame(df, extended, self.frame.natural, self.frame.keys)
         return name
 
@@ -146,6 +152,11 @@ def _add(node: Plan, stream: _Stream) -> None:
         stream.steps.append(Mask(stream.use(stream.add(node.predicate, node.schema))))
     elif isinstance(node, Head):
         stream.steps.append(First(node.n))
+    elif isinstance(node, ParseJson):
+        # Text that can't be read gives nulls: this does not fail either.
+        text = stream.context.column(stream.names[node.column])
+        parsed = parse_json(text, node.parsed, stream.context.api)
+        stream.names = {**stream.names, node.output: stream.add_column(parsed, node.parsed)}
     else:
         assert isinstance(node, Project)
         schema = node.input.schema

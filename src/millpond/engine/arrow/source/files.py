@@ -93,8 +93,9 @@ class Files:
 def unreadable(path: str, error: BaseException, *, hint: str | None = None) -> SourceError:
     """The error for a file that can't be opened or read."""
     if isinstance(error, FileNotFoundError):
-        missing = "check the path; a relative one starts in the working directory"
-        return SourceError(f"there is no file {path}", engine=ENGINE, path=path, hint=missing)
+        where = "check the path; a relative one starts in the working directory"
+        said = f"there is no file {path}"
+        return SourceError(said, engine=ENGINE, path=path, missing=True, hint=where)
     reason = error.message if isinstance(error, MillpondError) else str(error)
     if isinstance(error, PermissionError):
         hint = "check who may read it"
