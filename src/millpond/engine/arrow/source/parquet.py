@@ -260,7 +260,9 @@ class RowGroup:
         steps = self.source.layout.steps(steps)
         array = self._raw.get(steps[0])
         for step in steps[1:]:
-            if array is None or array.type.get_field_index(step) < 0:
+            if array is None or not at.is_struct(array.type):
+                return None  # a map's value, say
+            if array.type.get_field_index(step) < 0:
                 return None
             array = pc.struct_field(array, step)
         if array is None or not at.is_dictionary(array.type):
