@@ -23,6 +23,7 @@ def compile_join(node: Join, inputs: list[Frame], context: Context, *, ordered: 
     one_side = node.how in ("semi", "anti")
     if ordered:
         left = left.keyed(context)
+        left = _marked(left, context) if node.how == "full" else left
         right = right if one_side else right.keyed(context)
     left_keys = left.keys if ordered else ()
     right_keys = right.keys if ordered and not one_side else ()
@@ -45,6 +46,16 @@ def compile_join(node: Join, inputs: list[Frame], context: Context, *, ordered: 
 
 
 _HOW = {"inner": "inner", "left": "left", "full": "full", "semi": "left_semi", "anti": "left_anti"}
+
+
+def _marked(left: Frame, context: Context) -> Frame:
+    """One more key, first, that is null in rows of the right side alone: those come last.
+
+    The keys that are there do not tell: the order of groups, say, has a null of its own.
+    """
+    mark = context.hidden()
+    df = left.df.withColumn(mark, context.functions.lit(0))
+    return Frame(df, left.schema, left.natural, (mark, *left.keys))
 
 
 def _with_join_keys(

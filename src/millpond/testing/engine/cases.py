@@ -287,6 +287,16 @@ NODES: dict[str, Callable[[Plan], Plan]] = {
     "parse_json_broken": _broken_json,
     **{f"join_{how}": _joined(how) for how in ("inner", "left", "full", "semi", "anti", "right")},
     **{f"join_nulls_{how}": _joined(how, nulls_equal=True) for how in ("inner", "full", "anti")},
+    "join_null_group": lambda p: (
+        p.select(k=path("place.x"))
+        .aggregate("k")
+        .join(
+            p.select("id", o=if_else(col("flag"), 1000, path("place.x"))),
+            on=[("k", "o")],
+            how="full",
+            nulls_equal=True,
+        )
+    ),
     "join_cross": lambda p: (
         p.select("id", "name").tail(4).join(p.select("id").head(3), how="cross", suffix="_r")
     ),
