@@ -60,8 +60,8 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _ratio(value: float | None) -> str:
-    """Two places, but two digits of what is far below one."""
-    return _number(value, ".2f" if value is None or value >= 0.1 else ".2g")
+    """Two places, but three digits of what is far below one."""
+    return _number(value, ".2f" if value is None or value >= 0.1 else ".3g")
 
 
 def _aligned(row: Sequence[str], widths: Iterable[int]) -> str:
