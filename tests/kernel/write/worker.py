@@ -10,7 +10,6 @@ import sys
 
 import millpond as mp
 from millpond.base.errors import ConflictError
-from millpond.base.settings import Settings
 from millpond.kernel.table import DeltaTable, delta_table
 
 GROUP = 3
@@ -35,7 +34,7 @@ def group(start: int) -> list[dict[str, object]]:
 
 def write(location: str, first: int, commits: int, deletes: bool) -> None:
     """Append groups of rows; after every fifth, delete one row, however often that takes."""
-    table = delta_table(location, settings=Settings.load())
+    table = delta_table(location)
     say("ready")
     for number in range(commits):
         start = first + GROUP * number
