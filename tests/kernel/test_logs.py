@@ -20,6 +20,7 @@ import pytest
 
 from millpond import col, delta_table, values
 from millpond.base.errors import DeltaError, TableNotFoundError
+from millpond.kernel import SnapshotBuilder
 from millpond.plan.types import NULL
 
 if TYPE_CHECKING:
