@@ -57,7 +57,7 @@ ADDED: Final = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
 ENABLED: Final = "delta.enableChangeDataFeed"
 
 _FILE: Final = ("path", "partitionValues", "size", "dataChange", "stats", "deletionVector")
-_ACTIONS: Final = log_columns(
+ACTIONS: Final = log_columns(
     add=picked(ADD, *_FILE),
     remove=picked(REMOVE, *_FILE),
     cdc=picked(CDC, "path", "partitionValues", "size"),
@@ -117,8 +117,8 @@ class ReadRange(BasePhase):
 
     def plan(self) -> Plan:
         """The actions that matter."""
-        actions = together(scan_log(self.commits, _ACTIONS))
-        has = [col(name).is_not_null() for name in _ACTIONS.names]
+        actions = together(scan_log(self.commits, ACTIONS))
+        has = [col(name).is_not_null() for name in ACTIONS.names]
         either = has[0]
         for other in has[1:]:
             either = either | other
@@ -129,7 +129,7 @@ class ReadRange(BasePhase):
         by_version: dict[int, dict[str, list[Any]]] = {}
         for row in rows.to_pylist(maps_as_pydicts="lossy"):
             found = by_version.setdefault(row["version"], {})
-            for name in _ACTIONS.names:
+            for name in ACTIONS.names:
                 if row[name] is not None:
                     found.setdefault(name, []).append(row[name])
         stated = {
