@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-ON = {"enableChangeDataFeed": "true"}
+ON: dict[str, Any] = {"enableChangeDataFeed": "true"}
 WIDE = Struct.of(n=LONG, s=STRING)
 DAY = 86_400_000
 
