@@ -101,7 +101,7 @@ def test_a_part_of_a_node_counts() -> None:
     assert len({scan.digest, *(other.digest for other in others)}) == 5
 
 
-PINNED = "f1dff60eea2b9910105570470af0a380"
+PINNED = "5cffb6a0e984d2aa08f9c07ca35707e5"
 
 
 def _pinned_plan() -> Plan:

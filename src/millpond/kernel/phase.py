@@ -79,7 +79,9 @@ def read_bytes(path: str) -> Plan:
     return Scan("bytes", (File(path),), CONTENT)
 
 
-def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -> list[Plan]:
+def scan_log(
+    files: Iterable[LogFile], columns: Struct, versions: bool = True, strictly: bool = True
+) -> list[Plan]:
     """Scans of log files in the given order; neighbours of one format share a scan.
 
     The column `version` says which commit a row is of; it is -1 in a compaction of many.
@@ -95,7 +97,9 @@ def scan_log(files: Iterable[LogFile], columns: Struct, versions: bool = True) -
                 File(f.path, f.size, constants=(_version(f),) if versions else ()) for f in group
             )
             format_ = "json" if group[0].is_json else "parquet"
-            scans.append(Scan(format_, named, wanted, constants))  # type: ignore[arg-type]
+            # What does not fit in a log is no null: it could be the path of a removed file.
+            strict = format_ == "json" and strictly
+            scans.append(Scan(format_, named, wanted, constants, strict=strict))  # type: ignore[arg-type]
             group.clear()
 
     for file in files:

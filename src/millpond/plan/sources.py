@@ -116,6 +116,8 @@ class Scan(Plan):
     (`STORED_ID`) files hold them; the node's schema says no such thing. A file in which any field
     has an id is asked for the id alone, one without ids for the name.
 
+    JSON members that do not fit their type are null, or, if the scan is `strict`, an error.
+
     A file of the format "bytes" is one row with one column, `content`: the whole file, or the part
     that the constants `offset` and `length` name, as far as the file has it.
     """
@@ -126,9 +128,12 @@ class Scan(Plan):
     constants: tuple[str, ...] = ()
     csv: CsvOptions | None = None
     stats: tuple[ColumnStats, ...] = ()
+    strict: bool = False
 
     def __post_init__(self) -> None:
         _check_format(self.format, self.columns, self.constants)
+        if self.strict and self.format != "json":
+            raise PlanError(f"strict reading does not fit a {self.format} scan")
         if self.csv is not None and self.format != "csv":
             raise PlanError(f"CSV options do not fit a {self.format} scan")
         # A table may have a million files: they are counted without a loop of our own.

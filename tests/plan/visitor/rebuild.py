@@ -242,10 +242,11 @@ class Plans(PlanVisitor):
         self._put(to, schema, sources.ListFiles(path, start_from))
 
     def visit_scan(self, to: int, schema: int, kind: Any, files: int, *rest: Any) -> None:
-        constants, delimiter, quote, header = rest
+        constants, delimiter, quote, header, strict = rest
         csv = sources.CsvOptions(delimiter, quote, header) if kind == "csv" else None
         columns = self.expressions.schemas.struct(schema)
-        made = sources.Scan(kind, tuple(self.files[files]), columns, tuple(constants), csv)
+        head = (kind, tuple(self.files[files]), columns, tuple(constants), csv)
+        made = sources.Scan(*head, strict=strict)
         self._put(to, schema, made)
 
     def visit_dynamic_scan(self, to: int, schema: int, kind: Any, *rest: Any) -> None:

@@ -91,6 +91,7 @@ class PlanVisitor:
         csv_delimiter: str,
         csv_quote: str,
         csv_has_header: bool,
+        strict: bool,
     ) -> None:
         """The rows of files; the columns named in `constants` come from the files' constants."""
         self.refuse("Scan")

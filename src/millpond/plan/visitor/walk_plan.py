@@ -89,7 +89,7 @@ def _scan(drive: PlanWalk, node: sources.Scan, to: int, columns: int) -> None:
         drive.visitor.visit_file(files, file.path, file.size, file.rows, constants)
     csv = node.csv or sources.CsvOptions()
     options = (csv.delimiter, csv.quote, csv.has_header)
-    drive.visitor.visit_scan(to, columns, node.format, files, node.constants, *options)
+    drive.visitor.visit_scan(to, columns, node.format, files, node.constants, *options, node.strict)
 
 
 def _dynamic_scan(drive: PlanWalk, node: sources.DynamicScan, to: int, cols: int, on: int) -> None:

@@ -15,7 +15,7 @@ from millpond.base.errors import MillpondError
 from millpond.engine.arrow.source.bounds import ALL_NULL
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.engine.arrow.source.jsonlines import (
-    check_lines,
+    check_block,
     line_batch,
     parse_lines,
     read_json_lines,
@@ -174,10 +174,10 @@ def _together(
         return
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in contents]
     lines, starts = split_lines(b"".join(whole))
-    parsed, is_sure = parse_lines(lines, spec, context)
-    if not is_sure:
+    parsed = parse_lines(lines, spec, context)
+    if spec.strict or not parsed.are_objects:
         for entry, content in zip(entries, contents, strict=True):
-            check_lines(entry.path, content)
+            check_block(parsed, entry.path, content, spec)
     if not len(lines):
         return
     ends = np.cumsum([len(text) for text in whole])
@@ -187,4 +187,4 @@ def _together(
         if field.name in spec.constants:
             values = [entry.constants[field.name].value for entry in entries]
             constants[field.name] = pa.array(values, to_arrow(field.type)).take(pa.array(rows))
-    yield line_batch(parsed, constants, spec)
+    yield line_batch(parsed.values, constants, spec)

@@ -6,7 +6,7 @@ that names the file and the line. Blank lines are no rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.eval.json import read_pieces
 from millpond.engine.arrow.eval.json_exact import is_json_object
+from millpond.engine.arrow.eval.json_typed import read_typed
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream
@@ -35,6 +36,8 @@ _BLOCK_BYTES = 4 << 20
 _AROUND = " \t\r\n\ufeff"
 _OPEN, _CLOSE = b"{}"
 _SHOWN = 60
+_TOGETHER = 1024
+"""So many lines are judged at once; only where one does not fit, each by itself."""
 
 
 def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
@@ -42,25 +45,53 @@ def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[
     before = 0
     for block in _blocks(entry.path, context):
         lines, _ = split_lines(block)
-        parsed, is_sure = parse_lines(lines, spec, context)
-        if not is_sure:
-            check_lines(entry.path, block, before)
+        parsed = parse_lines(lines, spec, context)
+        check_block(parsed, entry.path, block, spec, before)
         before += block.count(b"\n")
         if len(lines):
             constants = {n: c.repeat(len(lines)) for n, c in entry.constants.items()}
-            yield line_batch(parsed, constants, spec)
+            yield line_batch(parsed.values, constants, spec)
 
 
-def parse_lines(lines: pa.Array, spec: ScanSpec, context: Context) -> tuple[pa.Array, bool]:
-    """Lines as structs of the columns that files hold, and whether all are JSON objects."""
+class Parsed(NamedTuple):
+    """Lines as structs of the columns that files hold, and what is sure of all of them."""
+
+    values: pa.Array
+    are_objects: bool = True
+    are_strict: bool = True
+
+
+def parse_lines(lines: pa.Array, spec: ScanSpec, context: Context) -> Parsed:
+    """Lines as structs."""
     context.counters.add("batches_decoded")
     context.counters.add("rows_decoded", len(lines))
-    wanted = Struct(tuple(f for f in spec.columns if f.name not in spec.constants))
+    wanted = file_columns(spec)
     if not wanted.fields or not len(lines):
-        return pa.nulls(len(lines), to_arrow(wanted)), True
+        return Parsed(pa.nulls(len(lines), to_arrow(wanted)))
     pieces = list(read_pieces(lines, wanted))
-    is_sure = all(piece.is_strict or _are_objects(piece) for piece in pieces)
-    return pa.concat_arrays([piece.values for piece in pieces]), is_sure
+    return Parsed(
+        pa.concat_arrays([piece.values for piece in pieces]),
+        all(piece.is_strict or _are_objects(piece) for piece in pieces),
+        all(piece.is_strict for piece in pieces),
+    )
+
+
+def check_block(parsed: Parsed, path: str, block: bytes, spec: ScanSpec, before: int = 0) -> None:
+    """Refuse lines of a file that are no objects, or that a strict scan does not take."""
+    if not parsed.are_objects:
+        check_lines(path, block, before)
+    if spec.strict and not (parsed.are_strict and _is_text(block)):
+        check_strictly(path, block, spec, before)
+
+
+def _is_text(block: bytes) -> bool:
+    if block.isascii():
+        return True
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def line_batch(parsed: pa.Array, constants: dict[str, pa.Array], spec: ScanSpec) -> pa.RecordBatch:
@@ -92,6 +123,46 @@ def check_lines(path: str, block: bytes, before: int = 0) -> None:
                 path=path,
                 hint="one JSON object per line is expected, each whole on its line",
             )
+
+
+def check_strictly(path: str, block: bytes, spec: ScanSpec, before: int = 0) -> None:
+    """Refuse a block with a line that does not fit the columns as they are."""
+    wanted = file_columns(spec)
+    held: list[tuple[int, str]] = []
+    for number, line in enumerate(block.split(b"\n"), before + 1):
+        try:
+            text = line.decode("utf-8-sig").strip(_AROUND)
+        except UnicodeDecodeError as error:
+            raise _misfit(path, number, "is not UTF-8") from error
+        if text:
+            held.append((number, text))
+        if len(held) == _TOGETHER:
+            _check_fit(path, held, wanted)
+            held = []
+    _check_fit(path, held, wanted)
+
+
+def _check_fit(path: str, lines: list[tuple[int, str]], wanted: Struct) -> None:
+    if not wanted.fields or read_typed(pa.array([text for _, text in lines]), wanted) is not None:
+        return
+    for number, text in lines:
+        if read_typed(pa.array([text]), wanted) is None:
+            shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+            raise _misfit(path, number, f"does not fit what is read of it: {shown}")
+
+
+def _misfit(path: str, number: int, problem: str) -> SourceError:
+    return SourceError(
+        f"line {number} of {path} {problem}",
+        engine=ENGINE,
+        path=path,
+        hint="the file is damaged, or was written by something that breaks its rules",
+    )
+
+
+def file_columns(spec: ScanSpec) -> Struct:
+    """The columns that files hold themselves."""
+    return Struct(tuple(f for f in spec.columns if f.name not in spec.constants))
 
 
 def _blocks(path: str, context: Context) -> Iterator[bytes]:

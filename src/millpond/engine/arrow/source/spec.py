@@ -67,6 +67,8 @@ class ScanSpec:
     """The columns that what is given is computed from."""
     output: Struct
     scan_node: int | None
+    strict: bool = False
+    """Whether a JSON member that does not fit is an error."""
     texts: frozenset[str] = frozenset()
     """Columns that whoever takes the rows also takes as dictionaries; only without a projection."""
 
@@ -170,6 +172,7 @@ def spec_of(
         result_need,
         output,
         scan_node,
+        isinstance(scan, Scan) and scan.strict,
     )
 
 
