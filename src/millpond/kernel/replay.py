@@ -6,7 +6,9 @@ its definition only when it has seen everything: a run that failed leaves no tra
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,6 +20,8 @@ from millpond.kernel.paths import canonical, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -134,29 +138,43 @@ class _DedupRun:
         """Which rows count."""
         columns = {name: batch.column(name) for name in KEY_COLUMNS}
         paths = columns["key_path"].to_pylist()
-        versions = columns["version"].to_numpy().tolist()
-        adds = columns["is_add"].to_numpy(zero_copy_only=False).tolist()
+        is_add = columns["is_add"].to_numpy(zero_copy_only=False)
         if columns["dv_type"].null_count == batch.num_rows:
             vectors: list[str | None] = [None] * batch.num_rows
         else:
             parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
             vectors = [unique_id(*part) for part in zip(*parts, strict=True)]
         if columns["key_path"].null_count:
-            raise self._no_path(versions[paths.index(None)])
+            raise self._no_path(columns["version"][paths.index(None)].as_py())
         if pc.any(pc.starts_with(columns["key_path"], "file:", ignore_case=True)).as_py():
             paths = [canonical(path) for path in paths]
-        seen, removes = self._seen, self._owner.keep_removes
-        keep = []
         # One number for both facts: a million small tuples would keep the collector busy.
-        for version, is_add, key in zip(
-            versions, adds, zip(paths, vectors, strict=True), strict=True
-        ):
-            known = seen.get(key)
-            counts = known is None or (is_add and known == 2 * version and version >= 0)
+        codes = (2 * columns["version"].to_numpy() + is_add).tolist()
+        return pa.array(self._counting(list(zip(paths, vectors, strict=True)), codes, is_add))
+
+    def _counting(
+        self, keys: list[Key], codes: list[int], is_add: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which rows count; only files that more than one row is about are looked at one by one."""
+        seen = self._seen
+        keep = is_add | self._owner.keep_removes
+        different = set(keys)
+        odd: set[Key] = seen.keys() & different
+        if len(different) < len(keys):
+            odd |= {key for key, count in Counter(keys).items() if count > 1}
+        if not odd:
+            seen.update(zip(keys, codes, strict=True))
+            return keep
+        is_odd = np.fromiter((key in odd for key in keys), bool, len(keys))
+        seen.update(compress(zip(keys, codes, strict=True), (~is_odd).tolist()))
+        for row in np.flatnonzero(is_odd).tolist():
+            known, code = seen.get(keys[row]), codes[row]
+            # An add counts although a remove of the same commit stood before it.
+            counts = known is None or (bool(is_add[row]) and known == code - 1 and code >= 0)
             if counts:
-                seen[key] = 2 * version + is_add
-            keep.append(counts and (is_add or removes))
-        return pa.array(keep, pa.bool_())
+                seen[keys[row]] = code
+            keep[row] &= counts
+        return keep
 
     def _no_path(self, version: int) -> CorruptLogError:
         return CorruptLogError(
