@@ -101,6 +101,16 @@ def test_names_are_swapped_by_ids(tmp_path: Path) -> None:
     assert ours(table) == theirs(tmp_path) == [{"site": 1, "id": "a"}]
 
 
+def test_another_tables_schema_brings_no_names_along(tmp_path: Path) -> None:
+    table = append(new_table(tmp_path / "a", configuration=NAME), [{"id": 1, "site": "a"}])
+    wider = Struct((*PLAIN.fields, Field("v", LONG)))
+    other = new_table(tmp_path / "b", wider, NAME)
+    before = table.snapshot.schema
+    table = change(table, schema=other.snapshot.schema)
+    assert table.snapshot.schema.fields[:2] == before.fields
+    assert ours(table) == theirs(tmp_path / "a") == [{"id": 1, "site": "a", "v": None}]
+
+
 def test_mapping_begins_with_the_names_of_files(tmp_path: Path) -> None:
     table = append(new_table(tmp_path, INNER), [{"id": 1, "x": {"a": 7, "b": [{"c": "z"}]}}])
     with table.transaction() as tx:

@@ -157,11 +157,11 @@ def test_processes_race(s3_server: S3Server, place: str) -> None:
     """They get along without settings: the environment tells them."""
     table = create_table(place, PLAIN, partition_by=["site"], settings=s3_server.settings())
     known: dict[str, Any] = environment(s3_server)
-    writers = [Writer("appending", place, 1000 * n, 4, **known) for n in range(3)]
+    writers = [Writer("appending", place, 1000 * n, 3, **known) for n in range(3)]
     for writer in writers:
         writer.join()
     expected = sorted(id_ for writer in writers for id_ in writer.came)
-    assert len(expected) == 3 * 4 * GROUP
+    assert len(expected) == 3 * 3 * GROUP
     table = table.update()
-    assert table.version == 12
+    assert table.version == 9
     assert both(table, s3_server) == expected

@@ -50,7 +50,7 @@ def race(path: Path, ours_: int, each: int, theirs_: int, their_each: int) -> No
 
 
 def test_two_kinds_of_writers_on_one_table(tmp_path: Path) -> None:
-    race(tmp_path, ours_=3, each=10, theirs_=1, their_each=10)
+    race(tmp_path, ours_=3, each=5, theirs_=1, their_each=5)
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def kill_writers(path: Path, rounds: int, rng: random.Random) -> None:
 
 
 def test_killed_writers_leave_a_whole_table(tmp_path: Path) -> None:
-    kill_writers(tmp_path, 4, random.Random())
+    kill_writers(tmp_path, 3, random.Random())
 
 
 @pytest.mark.slow
