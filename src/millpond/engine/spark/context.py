@@ -33,6 +33,8 @@ class Context:
     reads: bool = True
     """Whether listings and the names of a dynamic scan's files may be asked for now."""
     files: int = 0
+    required: list[tuple[list[str], Struct]] = field(default_factory=list)
+    """Columns that are never null, and the files that have to hold them."""
     _hidden: int = 0
 
     @classmethod

@@ -1,4 +1,8 @@
-"""DynamicScan: the rows that name the files are computed first, then the files are scanned."""
+"""DynamicScan: the rows that name the files are computed first, then the files are scanned.
+
+Rows in memory, and what is computed of them alone, take no job of Spark's: the Arrow engine gives
+the same rows, at once.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,19 @@ from millpond.base.errors import SourceError
 from millpond.engine.spark.files import FileScan, SourceFile, scan_files
 from millpond.engine.spark.locations import spark_path
 from millpond.engine.spark.readers import Reading
-from millpond.plan.sources import CsvOptions
+from millpond.plan.run import engine_named
+from millpond.plan.sources import CsvOptions, Values
+from millpond.plan.tree import topological
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.frame import Frame
+    from millpond.plan.node import Plan
     from millpond.plan.sources import DynamicScan
 
 
@@ -33,7 +44,7 @@ def compile_dynamic_scan(
 def _files(node: DynamicScan, context: Context, *, ordered: bool) -> list[SourceFile]:
     constants = tuple(dict.fromkeys(node.constants))
     files: list[SourceFile] = []
-    batches = context.run(node.input, ordered)
+    batches = _named(node.input, context, ordered=ordered)
     with contextlib.closing(batches):  # type: ignore[type-var]
         for batch in batches:
             paths = batch.column(node.path_column).to_pylist()
@@ -41,11 +52,20 @@ def _files(node: DynamicScan, context: Context, *, ordered: bool) -> list[Source
             deleted = None if node.deleted is None else batch.column(node.deleted)
             for row, path in enumerate(paths):
                 rows = None
-                if deleted is not None and deleted[row].is_valid:
+                if deleted is not None and deleted[row].is_valid and len(deleted[row]):
                     rows = deleted[row].values.to_numpy(zero_copy_only=False)
                 values = tuple(column[row] for column in columns)
                 files.append(SourceFile(_location(node, path, context), values, rows))
     return files
+
+
+def _named(plan: Plan, context: Context, *, ordered: bool) -> Iterator[pa.RecordBatch]:
+    nodes = topological(plan)
+    arrow = engine_named("arrow")
+    in_memory = all(node.children or isinstance(node, Values) for node in nodes)
+    if in_memory and all(node.kind in arrow.capabilities.nodes for node in nodes):
+        return arrow.execute(plan)
+    return context.run(plan, ordered)
 
 
 def _location(node: DynamicScan, path: str | None, context: Context) -> str:

@@ -12,6 +12,7 @@ from millpond.engine.spark.errors import translate
 from millpond.engine.spark.interrupts import held_interrupt
 from millpond.engine.spark.jobs import Jobs
 from millpond.engine.spark.observe import Observer
+from millpond.engine.spark.required import with_file
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.counters import Counters
 
@@ -64,7 +65,7 @@ class SparkExecution:
                 raise
             if self._jobs.is_cancelled:
                 raise RunCancelledError("spark") from None
-            raise translate(error, self._plan) from error
+            raise with_file(translate(error, self._plan), self._context) from error
         except BaseException:
             self._close()
             raise

@@ -118,10 +118,9 @@ def _words(positions: Sequence[int]) -> Any:
     at = np.asarray(positions, dtype=np.int64)
     if not len(at):
         return []
-    words = np.zeros(int(at.max()) // _WORD_BITS + 1, dtype=np.uint64)
-    bits = np.left_shift(np.uint64(1), (at % _WORD_BITS).astype(np.uint64))
-    np.bitwise_or.at(words, at // _WORD_BITS, bits)
-    return words.view(np.int64)
+    is_deleted = np.zeros((int(at.max()) // _WORD_BITS + 1) * _WORD_BITS, dtype=np.bool_)
+    is_deleted[at] = True
+    return np.packbits(is_deleted, bitorder="little").view("<i8")
 
 
 def _known(names: Names, context: Context) -> Column:

@@ -1,7 +1,9 @@
 """Files of one format as a frame: in order or not, with constants and deleted rows.
 
-Few files are a union of one scan each, which keeps their order and turns constants into literals.
-Many files are one scan joined with a small broadcast table of what is known of each.
+Where nobody needs the order, files are one scan, with constants as partition columns; or a union of
+few scans, with constants as literals. In order, few files are a union of one scan each. Otherwise,
+files are one scan joined with a small broadcast table of what is known of each. That costs about as
+much as the scan itself, so that files without deleted rows stay out of it where they can.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from millpond.engine.spark.bytesfile import scan_bytes
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.file_table import join_file_table
 from millpond.engine.spark.frame import Frame
+from millpond.engine.spark.partitions import partitions_of
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.types import to_spark_schema
 from millpond.plan.literals import literal as bound_literal
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from millpond.engine.spark.context import Context
+    from millpond.engine.spark.partitions import Partitions
     from millpond.engine.spark.readers import Reading
     from millpond.plan.types import Struct
 
@@ -58,11 +62,38 @@ def scan_files(
         return Frame(empty, scan.columns, natural=True)
     if scan.reading.format == "bytes":
         return scan_bytes(scan, files, context, ordered=ordered)
+    if ordered:
+        return _scan(scan, files, context, ordered=True)
+    parts = (
+        [file for file in files if file.deleted is None],
+        [file for file in files if file.deleted is not None],
+    )
+    frames = [_scan(scan, part, context, ordered=False) for part in parts if part]
+    return Frame(union_all([frame.df for frame in frames]), scan.columns)
+
+
+def _scan(scan: FileScan, files: list[SourceFile], context: Context, *, ordered: bool) -> Frame:
     groups = _groups(files, ordered=ordered)
+    is_one = groups is not None and len(groups) == 1
+    is_whole = files[0].deleted is None
+    if not ordered and not is_one and is_whole and scan.reading.format == "parquet":
+        constants = [scan.columns.field(name) for name in scan.constants]
+        partitions = partitions_of(files, constants, context)
+        if partitions is not None:
+            return Frame(_read_partitions(scan, files, partitions, context), scan.columns)
     if groups is None:
         return join_file_table(scan, files, context, ordered=ordered)
     members = [_read_group(scan, group, context) for group in groups]
     return Frame(union_all(members), scan.columns, natural=ordered)
+
+
+def _read_partitions(
+    scan: FileScan, files: list[SourceFile], partitions: Partitions, context: Context
+) -> DataFrame:
+    df = scan.reading.read([file.path for file in files], context, partitions=partitions)
+    hidden = dict(zip(scan.constants, partitions.columns.names, strict=True))
+    names = [(hidden.get(name, name), name) for name in scan.columns.names]
+    return df.select(*(context.column(stored).alias(name) for stored, name in names))
 
 
 def _groups(files: list[SourceFile], *, ordered: bool) -> list[list[SourceFile]] | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.nanos import in_micros, split_by_nanos
+from millpond.engine.spark.partitions import read_partitioned
 from millpond.engine.spark.required import are_there
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, DataFrameReader
 
     from millpond.engine.spark.context import Context
+    from millpond.engine.spark.partitions import Partitions
     from millpond.plan.sources import CsvOptions, Format
 
 
@@ -31,11 +33,17 @@ class Reading:
     csv: CsvOptions
 
     def read(
-        self, paths: list[str], context: Context, *, metadata: Mapping[str, str] | None = None
+        self,
+        paths: list[str],
+        context: Context,
+        *,
+        metadata: Mapping[str, str] | None = None,
+        partitions: Partitions | None = None,
     ) -> DataFrame:
         """The rows of these files, whose paths `locations.spark_path` gave.
 
         `metadata` adds columns: their names, and which of Spark's facts about the file they are.
+        `partitions` adds the columns of their directories, for Parquet alone.
         """
         known = metadata or {}
         if self.format == "csv":
@@ -46,12 +54,9 @@ class Reading:
             from millpond.engine.spark.jsonlines import read_json_lines
 
             return read_json_lines(self, paths, context, known)
-        required = [field.name for field in self.columns if not field.nullable]
-        if not required:
-            return _read_parquet(self, paths, context, known)
-        path = context.hidden()
-        df = _read_parquet(self, paths, context, {**known, path: "file_path"})
-        return df.filter(are_there(required, path, context)).drop(path)
+        df = _read_parquet(self, paths, context, known, partitions)
+        required = Struct(tuple(field for field in self.columns if not field.nullable))
+        return df.filter(are_there(required, paths, context)) if required.fields else df
 
 
 def reader(context: Context) -> DataFrameReader:
@@ -68,14 +73,23 @@ def metadata_columns(df: DataFrame, metadata: Mapping[str, str]) -> list[Column]
 
 
 def _read_parquet(
-    reading: Reading, paths: list[str], context: Context, metadata: Mapping[str, str]
+    reading: Reading,
+    paths: list[str],
+    context: Context,
+    metadata: Mapping[str, str],
+    partitions: Partitions | None,
 ) -> DataFrame:
     # No file has a column of values that can only be null.
     stored = Struct(tuple(field for field in reading.columns if field.type != NULL))
     is_plain = len(stored) == len(reading.columns) and not metadata and not is_renamed(stored)
+    added = () if partitions is None else partitions.columns.names
     members = []
     for by_id, held, part in _alike(paths, stored):
-        df = reader(context).schema(stored_schema(held, by_id=by_id)).parquet(*as_names(part))
+        schema = stored_schema(held, by_id=by_id)
+        if partitions is None:
+            df = reader(context).schema(schema).parquet(*as_names(part))
+        else:
+            df = read_partitioned(schema, part, partitions, context)
         if not is_plain or held != stored:
             found = renamed(held, context, by_id=by_id)
             own = {
@@ -83,7 +97,7 @@ def _read_parquet(
                 for column, h, f in zip(found, held, stored, strict=True)
             }
             columns = [own.get(f.name, _null(f.name, context)) for f in reading.columns]
-            df = df.select(*columns, *metadata_columns(df, metadata))
+            df = df.select(*columns, *metadata_columns(df, metadata), *context.columns(added))
         members.append(df)
     return union_all(members)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType, Field
 
 _TAIL_BYTES = 1 << 16
+_ARROW_ID = b"PARQUET:field_id"
 _THREADS = 16
 
 
@@ -107,10 +108,29 @@ def _has_ids(path: str) -> bool:
         return False
     while fields:
         field = fields.pop()
-        if b"PARQUET:field_id" in (field.metadata or {}):
+        if _ARROW_ID in (field.metadata or {}):
             return True
         fields += [field.type.field(i) for i in range(field.type.num_fields)]
     return False
+
+
+def lacking(path: str, columns: Struct) -> str | None:
+    """The first of these columns that a file lacks; of one that can't be read Spark says why."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(pa.BufferReader(footer_bytes(path)))
+    except (OSError, pa.ArrowException, MillpondError):
+        return None
+    by_id = has_stored_ids(columns) and _has_ids(path)
+    held = {str((field.metadata or {}).get(_ARROW_ID, b""), "ascii") for field in schema}
+    for field in columns:
+        number = stored_id(field) if by_id else None
+        there = stored_name(field) in schema.names if number is None else str(number) in held
+        if not there:
+            return field.name
+    return None
 
 
 def footer_bytes(path: str) -> bytes:

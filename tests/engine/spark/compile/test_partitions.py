@@ -1,0 +1,194 @@
+"""Constants of files that nobody needs in order: partition columns, literals or a file table."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal as D
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from millpond.base.errors import SourceError
+from millpond.plan.expr import col
+from millpond.plan.make import values
+from millpond.plan.optimizer import optimize
+from millpond.plan.sources import STORED_NAME, File, Scan
+from millpond.plan.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Decimal,
+    Field,
+    List,
+    Struct,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.engine.spark.compile.conftest import RunRows
+
+    from millpond.engine.spark import SparkEngine
+
+pytestmark = pytest.mark.spark
+
+
+def write(target: Path, data: dict[str, Any]) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(data), target)
+    return str(target)
+
+
+def partitioned(folder: Path, count: int, *, mixed: bool = False) -> Scan:
+    """Two files a directory; with `mixed`, their constants differ."""
+    files = []
+    for number in range(2 * count):
+        path = write(folder / f"d {number // 2}=%20é" / f"{number}.parquet", {"v": [number]})
+        part = number if mixed else number // 2
+        files.append(File(path, constants=(part, f"text {part}" if part else None)))
+    columns = Struct.of(p=LONG, v=LONG, t=STRING)
+    return Scan("parquet", tuple(files), columns, ("p", "t"))
+
+
+def physical(engine: SparkEngine, plan: Any) -> str:
+    df = engine.to_dataframe(plan)
+    return str(df._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
+
+
+def test_directories_stand_for_constants(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    plan = partitioned(tmp_path, 20)
+    expected = [(n // 2, n, f"text {n // 2}" if n // 2 else None) for n in range(40)]
+    assert sorted(run_rows(plan, ordered=False)) == expected
+    assert run_rows(plan) == expected
+    text = physical(engine, plan)
+    assert text.count("FileScan") == 1
+    assert "Join" not in text
+    few = optimize(plan.filter((col("p") == 7) & (col("v") > 14)))
+    assert run_rows(few, ordered=False) == [(7, 15, "text 7")]
+    assert "PartitionFilters: [isnotnull" in physical(engine, few)
+    assert sorted(run_rows(plan.filter(col("t").is_null()), ordered=False)) == expected[:2]
+
+
+def test_files_of_one_directory_with_different_constants(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    plan = partitioned(tmp_path, 20, mixed=True)
+    expected = [(n, n, f"text {n}" if n else None) for n in range(40)]
+    assert sorted(run_rows(plan, ordered=False)) == expected
+    assert "BroadcastHashJoin" in physical(engine, plan)
+    some = partitioned(tmp_path / "few", 3, mixed=True)
+    assert sorted(run_rows(some, ordered=False)) == expected[:6]
+    assert physical(engine, some).count("FileScan") == 6
+
+
+def test_only_the_given_files_of_a_directory_are_read(run_rows: RunRows, tmp_path: Path) -> None:
+    plan = partitioned(tmp_path, 3)
+    kept = Scan("parquet", plan.files[1:5], plan.columns, plan.constants)
+    assert sorted(row[1] for row in run_rows(kept, ordered=False)) == [1, 2, 3, 4]
+
+
+def test_a_file_that_is_named_twice_is_read_twice(run_rows: RunRows, tmp_path: Path) -> None:
+    plan = partitioned(tmp_path, 2)
+    twice = Scan("parquet", (*plan.files, plan.files[1]), plan.columns, plan.constants)
+    assert sorted(row[1] for row in run_rows(twice, ordered=False)) == [0, 1, 1, 2, 3]
+
+
+def test_constants_of_every_type(run_rows: RunRows, tmp_path: Path) -> None:
+    given: dict[str, tuple[DataType, Any, Any]] = {
+        "i": (INTEGER, 7, -7),
+        "s": (SHORT, 7, -7),
+        "r": (DOUBLE, 1.5, float("-inf")),
+        "f": (FLOAT, 0.5, -0.5),
+        "p": (Decimal(10, 2), D("1.25"), D("-1.25")),
+        "q": (Decimal(30, 2), D("1.25"), D("-1.25")),
+        "d": (DATE, dt.date(1900, 3, 1), dt.date(9999, 1, 1)),
+        "t": (
+            TIMESTAMP,
+            dt.datetime(2024, 1, 2, 3, 4, 5, 678901, dt.UTC),
+            dt.datetime(1500, 1, 1, tzinfo=dt.UTC),
+        ),
+        "w": (
+            TIMESTAMP_NTZ,
+            dt.datetime(1899, 1, 2, 3, 4, 5, 678901),  # noqa: DTZ001
+            dt.datetime(2024, 1, 1),  # noqa: DTZ001
+        ),
+        "b": (BOOLEAN, True, False),
+        "x": (BINARY, b"\x00\xff", b""),
+        "n": (STRING, "a=b/c d%20é", ""),
+    }
+    columns = Struct.of(v=LONG, **{name: type_ for name, (type_, _, _) in given.items()})
+    files = []
+    for number in range(3):
+        path = write(tmp_path / str(number) / "a.parquet", {"v": [number]})
+        constants = tuple((one, two, None)[number] for _, one, two in given.values())
+        files.append(File(path, constants=constants))
+    found = sorted(run_rows(Scan("parquet", tuple(files), columns, tuple(given)), ordered=False))
+    assert found == [(number, *file.constants) for number, file in enumerate(files)]
+
+
+def test_renamed_and_required_columns_beside_partitions(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    field = Field("v", LONG, nullable=False).with_metadata({STORED_NAME: "c1"})
+    columns = Struct((Field("p", LONG), field))
+    files = [
+        File(write(tmp_path / str(n) / "a.parquet", {"c1": [n * 10]}), constants=(n,))
+        for n in range(3)
+    ]
+    plan = Scan("parquet", tuple(files), columns, ("p",))
+    assert sorted(run_rows(plan, ordered=False)) == [(0, 0), (1, 10), (2, 20)]
+    some = plan.filter((col("p") > 0) & (col("v") > 10))
+    assert run_rows(some, ordered=False) == [(2, 20)]
+    assert "GreaterThan(c1,10)" in physical(engine, some)
+    bad = File(write(tmp_path / "bad" / "a.parquet", {"v": [1]}), constants=(9,))
+    with pytest.raises(SourceError, match=r"column v of .*bad/a\.parquet is missing"):
+        run_rows(Scan("parquet", (*files, bad), columns, ("p",)), ordered=False)
+
+
+def test_a_missing_file_is_named(run_rows: RunRows, tmp_path: Path) -> None:
+    plan = partitioned(tmp_path, 3)
+    gone = File(str(tmp_path / "none" / "gone.parquet"), constants=(1, "x"))
+    with pytest.raises(SourceError, match=r"gone\.parquet"):
+        run_rows(Scan("parquet", (*plan.files, gone), plan.columns, plan.constants), ordered=False)
+
+
+def test_files_without_deleted_rows_stay_out_of_the_file_table(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    listed = []
+    for number in range(6):
+        path = write(tmp_path / str(number) / "a.parquet", {"v": [number, number + 10]})
+        gone = {1: [0], 2: [], 4: [0, 1]}.get(number)
+        listed.append({"path": path, "p": number, "gone": gone})
+    named = values(listed, Struct.of(path=STRING, p=LONG, gone=List(LONG)))
+    columns = Struct.of(v=LONG, p=LONG)
+    plan = named.dynamic_scan(columns, constants=["p"], deleted="gone")
+    left = [(0, 0), (10, 0), (11, 1), (2, 2), (12, 2), (3, 3), (13, 3), (5, 5), (15, 5)]
+    assert sorted(run_rows(plan, ordered=False)) == sorted(left)
+    assert run_rows(plan) == left
+    text = physical(engine, plan)
+    assert (text.count("FileScan"), text.count("BroadcastHashJoin")) == (2, 1)
+
+
+def test_names_in_memory_take_no_job(engine: SparkEngine, tmp_path: Path) -> None:
+    listed = [{"path": write(tmp_path / f"{n}.parquet", {"v": [n]}), "p": n} for n in range(3)]
+    named = values(listed, Struct.of(path=STRING, p=LONG))
+    tracker = engine.session.sparkContext.statusTracker()
+    before = set(tracker.getJobIdsForGroup(None))
+    plan = named.dynamic_scan(Struct.of(v=LONG, p=LONG), constants=["p"])
+    engine.to_dataframe(plan)
+    engine.to_dataframe(optimize(plan.filter(col("p") > 0)))
+    assert set(tracker.getJobIdsForGroup(None)) == before
