@@ -63,7 +63,7 @@ def partitioned(folder: Path, count: int, *, mixed: bool = False) -> Scan:
 
 def physical(engine: SparkEngine, plan: Any) -> str:
     df = engine.to_dataframe(plan)
-    return str(df._jdf.queryExecution().executedPlan().toString())  # type: ignore[operator]
+    return str(df._jdf.queryExecution().executedPlan().toString())
 
 
 def test_directories_stand_for_constants(
