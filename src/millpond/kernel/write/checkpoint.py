@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
 
 POLICY: Final = "delta.checkpointPolicy"
-ROW_GROUP_ROWS: Final = 131_072
+ROW_GROUP_ROWS: Final = 65_536
 SIDECAR_FILES: Final = 250_000
 """About so many files make a sidecar."""
 
