@@ -206,6 +206,9 @@ class TableChanges:
         self.start = start
         self.end = last
 
+    def __repr__(self) -> str:
+        return f"TableChanges({self.table!r}, {self.start} to {self.end})"
+
     @cached_property
     def _snapshot(self) -> Snapshot:
         """The table at the end of the range: its schema is that of all rows."""

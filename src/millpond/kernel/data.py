@@ -209,6 +209,10 @@ class TableScan:
         self._builder = ScanBuilder(table.snapshot).with_columns(*NEEDED).with_predicate(predicate)
         self._scan = self._builder.build()
 
+    def __repr__(self) -> str:
+        chosen = "" if self.predicate is None else f", where {self.predicate}"
+        return f"TableScan({self.table!r}, {', '.join(self.schema.names)}{chosen})"
+
     @property
     def schema(self) -> Struct:
         """The columns that come."""

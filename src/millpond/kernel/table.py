@@ -199,6 +199,10 @@ class LiveFiles:
         self._files = files
         self._engine = engine
 
+    def __repr__(self) -> str:
+        snapshot = self._files.snapshot
+        return f"LiveFiles({snapshot.table!r}, version={snapshot.version})"
+
     def state_machine(self) -> StateMachine[Scan]:
         """The machine that finds them."""
         return self._files.machine(self._engine)

@@ -37,6 +37,7 @@ from millpond.kernel.write.protocol import asked_features, needed_protocol
 from millpond.kernel.write.reshape import reshaped
 from millpond.kernel.write.rows import batches_of, checked
 from millpond.kernel.write.stats import record_count
+from millpond.plan.arguments import schema_of
 from millpond.plan.arrow import to_arrow
 
 if TYPE_CHECKING:
@@ -45,9 +46,9 @@ if TYPE_CHECKING:
     from millpond.kernel.actions import Metadata, Protocol
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.table import DeltaTable
+    from millpond.plan.arguments import AnySchema
     from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
-    from millpond.plan.types import Struct
 
 ISOLATION: Final = "delta.isolationLevel"
 CHANGE_DATA: Final = "_change_data"
@@ -253,7 +254,7 @@ class Changing:
     def set_metadata(
         self,
         *,
-        schema: Struct | None = None,
+        schema: AnySchema | None = None,
         renamed: Mapping[str, str] | None = None,
         configuration: Mapping[str, str | None] | None = None,
         name: str | None = None,
@@ -272,7 +273,8 @@ class Changing:
                 hint="call set_metadata() first",
             )
         settings, features = asked_features(configuration or {})
-        metadata = reshaped(self.view, schema, renamed, settings)
+        wanted = None if schema is None else schema_of(schema, "set_metadata(schema=)")
+        metadata = reshaped(self.view, wanted, renamed, settings)
         metadata = replace(
             metadata,
             name=metadata.name if name is None else name,

@@ -23,6 +23,7 @@ from millpond.kernel.write.info import STATED_TIMES, Operation, engine_info
 from millpond.kernel.write.listed import millis
 from millpond.kernel.write.mapped import unmapped, with_physical_names
 from millpond.kernel.write.protocol import MAPPING_MODE, asked_features, needed_protocol
+from millpond.plan.arguments import schema_of
 from millpond.plan.typejson import schema_to_json
 from millpond.plan.types import VARIANT, List, Map, Struct
 
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from millpond.base.settings import Settings
+    from millpond.plan.arguments import AnySchema
 
 
 def create_table(
     location: str | os.PathLike[str],
-    schema: Struct,
+    schema: AnySchema,
     *,
     partition_by: Sequence[str] = (),
     configuration: Mapping[str, str] | None = None,
@@ -49,6 +51,7 @@ def create_table(
     The table keeps `settings` for all that is done with it: how an object store is reached.
     """
     table = table_location(location)
+    schema = schema_of(schema, "create_table(schema=)")
     given, features = asked_features(configuration or {})
     plain = {key: value for key, value in given.items() if value is not None}
     made, known = with_physical_names(Struct(tuple(map(unmapped, schema))), plain)

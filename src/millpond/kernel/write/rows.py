@@ -10,7 +10,7 @@ import pyarrow.types as at
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.node import Plan
-from millpond.plan.types import DataType, List, Map, Struct
+from millpond.plan.types import DataType, List, Map, Struct, is_integral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,7 +55,7 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         yield from data.toArrow().to_batches()
     elif isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
         for row in data:
-            _check_names(row, schema, "")
+            _check_value(row, schema, "")
         try:
             table = pa.Table.from_pylist(list(data), to_arrow_schema(schema))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
@@ -68,17 +68,26 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         )
 
 
-def _check_names(value: Any, type_: DataType, where: str) -> None:
-    """Arrow drops members of a dictionary that it does not know; here they are an error."""
+def _check_value(value: Any, type_: DataType, where: str) -> None:
+    """Arrow drops members of a dictionary that it does not know, and the fractions of numbers for a
+    column of whole ones; here both are errors."""
     if isinstance(type_, Struct) and isinstance(value, dict):
         for name, item in value.items():
             found = type_.get(name)
             if found is None:
                 raise _unknown(f"{where}{name}", type_)
-            _check_names(item, found.type, f"{where}{name}.")
+            _check_value(item, found.type, f"{where}{name}.")
     elif isinstance(type_, List) and isinstance(value, list | tuple):
         for item in value:
-            _check_names(item, type_.element, f"{where}element.")
+            _check_value(item, type_.element, f"{where}element.")
+    elif isinstance(type_, Map) and isinstance(value, dict):
+        for item in value.values():
+            _check_value(item, type_.value, f"{where}value.")
+    elif is_integral(type_) and isinstance(value, float) and not value.is_integer():
+        raise SchemaError(
+            f"{value} in {where.rstrip('.')!r} is no {type_}",
+            hint="round it, or change the table's schema first",
+        )
 
 
 def fitted(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
