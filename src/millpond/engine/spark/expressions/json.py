@@ -36,16 +36,29 @@ def parse_json(text: Column, type_: t.DataType, api: Api) -> Column:
 
 def read_json(text: Column, type_: t.DataType, api: Api) -> Column:
     """JSON text read as a type; null where it is not JSON, or not an object for a struct."""
+    return finish_json(begin_json(text, type_, api), type_, api)
+
+
+def begin_json(text: Column, type_: t.DataType, api: Api) -> Column:
+    """What Spark makes of the text, for `finish_json`, which looks at it many times over.
+
+    Where the type is large, the two belong into selects of their own: written out in one, they
+    would be an expression of megabytes.
+    """
     f = api.functions
     wrapped = f.concat(f.lit(f'{{"{_VALUE}":'), text, f.lit(f',"{_END}":true}}'))
     schema = to_spark(t.Struct((t.Field(_VALUE, _readable(type_)), t.Field(_END, t.BOOLEAN))))
-    both = f.from_json(wrapped, schema, _OPTIONS)
-    found = f.when(both.getField(_END), both.getField(_VALUE))
+    both: Column = f.from_json(wrapped, schema, _OPTIONS)
     brackets = _brackets(type_)
     if brackets is not None:
         bare = f.btrim(text, f.lit(_SPACE))
-        whole = bare.startswith(brackets[0]) & bare.endswith(brackets[1])
-        found = f.when(whole, found)
+        both = f.when(bare.startswith(brackets[0]) & bare.endswith(brackets[1]), both)
+    return both
+
+
+def finish_json(both: Column, type_: t.DataType, api: Api) -> Column:
+    """The value of the type that was asked for, or null."""
+    found = api.functions.when(both.getField(_END), both.getField(_VALUE))
     return _finished(found, type_, api)
 
 
