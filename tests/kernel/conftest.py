@@ -16,3 +16,10 @@ if TYPE_CHECKING:
 def s3_server() -> Iterator[S3Server]:
     with S3Server() as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def _shared_session(request: pytest.FixtureRequest) -> None:
+    """Tests on Spark use the session that all share: the first to start one decides its settings."""
+    if request.node.get_closest_marker("spark") is not None:
+        request.getfixturevalue("spark")
