@@ -2,6 +2,7 @@
 
 - `protocol`: `Store`, what every store promises, and its value objects
 - `path`: which names an object can have
+- `children`: one directory of a store, without what lies deeper
 - `local`, `memory`, `object`: the stores; `object` speaks to S3 and others through obstore
 - `open`: from a URL to a store, importing only what that URL needs
 

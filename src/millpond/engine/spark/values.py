@@ -78,6 +78,7 @@ def list_files(node: ListFiles) -> pa.Table:
     import pyarrow as pa
 
     from millpond.base.store import open_store
+    from millpond.base.store.children import children
 
     root = node.path.rstrip("/") or "/"
     store = open_store(root)
@@ -87,7 +88,6 @@ def list_files(node: ListFiles) -> pa.Table:
             "size": meta.size,
             "modified": meta.modified.astimezone(dt.UTC),
         }
-        for meta in store.list("")
-        if "/" not in meta.path and (node.start_from is None or meta.path >= node.start_from)
+        for meta in children(store, start_from=node.start_from)
     ]
     return pa.Table.from_pylist(rows, schema=to_arrow_schema(LISTING))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
+from millpond.base.store.children import children
 from millpond.base.store.path import is_path
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
@@ -62,12 +63,9 @@ class List(Operator):
         address, name = split_url(self.path)
         name = name.strip("/")
         store, prefix = self.context.files.store(address), f"{name}/" if name else ""
-        # `start_after` leaves its own name out, so begin a little before and compare.
-        after = prefix + self.start_from[:-1] if self.start_from else None
-        for meta in store.list(prefix, start_after=after):
-            child = meta.path[len(prefix) :]
-            if "/" not in child and (self.start_from is None or child >= self.start_from):
-                yield child, meta.size, (meta.modified - _EPOCH) // _MICROSECOND
+        for meta in children(store, prefix, start_from=self.start_from):
+            micros = (meta.modified - _EPOCH) // _MICROSECOND
+            yield meta.path[len(prefix) :], meta.size, micros
 
     def describe(self) -> str:
         """The path."""
