@@ -191,6 +191,22 @@ def test_a_phase_may_tell_a_failure_in_its_own_words() -> None:
         running.run_to_terminal()
 
 
+@dataclass(frozen=True)
+class Detour(Results):
+    def instead(self, error: MillpondError) -> StateMachinePhase[str] | None:
+        return Terminus(f"without: {error.message}")
+
+
+def test_a_phase_may_know_another_way_as_long_as_no_row_was_given() -> None:
+    start = PartialResult(Detour("t", 3))
+    running: StateMachine[str] = StateMachine(start, Failing(["at once"]))
+    assert running.run_to_terminal() == "without: no engine today"
+    running = StateMachine(start, Failing(["in the middle"]))
+    with pytest.raises(PhaseError, match="lost in the middle"):
+        running.run_to_terminal()
+    assert running.run_to_terminal() == "3 rows"
+
+
 def test_explain_shows_phases_kinds_and_plans() -> None:
     running = machine()
     running.run_to_terminal()
