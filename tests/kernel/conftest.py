@@ -20,6 +20,6 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture(autouse=True)
 def _shared_session(request: pytest.FixtureRequest) -> None:
-    """Tests on Spark use the session that all share: the first to start one decides its settings."""
+    """Tests on Spark use the session that all share: whoever starts one decides its settings."""
     if request.node.get_closest_marker("spark") is not None:
         request.getfixturevalue("spark")
