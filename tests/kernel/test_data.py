@@ -24,7 +24,7 @@ from tests.kernel.handmade import (
     sorted_rows,
 )
 
-from millpond import col, delta_table
+from millpond import col, delta_table, values
 from millpond.base.errors import (
     CorruptLogError,
     DataFileMissingError,
@@ -36,11 +36,18 @@ from millpond.base.errors import (
     SourceError,
 )
 from millpond.kernel.actions import Metadata, Protocol
-from millpond.kernel.data import ReadVectors, data_plan, missing_file, positions_array
+from millpond.kernel.data import (
+    ReadVectors,
+    data_plan,
+    data_scan,
+    missing_file,
+    positions_array,
+)
 from millpond.kernel.dv import DeletionVector, inline
 from millpond.kernel.machine import Terminus
 from millpond.kernel.segment import LogSegment
 from millpond.kernel.snapshot import Snapshot
+from millpond.kernel.widening import as_declared, scanned, scanned_type
 from millpond.plan.types import (
     BINARY,
     BOOLEAN,
@@ -310,10 +317,35 @@ def test_the_plan_of_some_files_is_one_scan() -> None:
             "deletionVector": pa.nulls(2, pa.struct([("storageType", pa.string())])),
         }
     )
-    plan = data_plan(snapshot, files)
+    plan = data_scan(snapshot, files)
+    assert data_plan(snapshot, files) == plan
     assert plan.deleted is None
     assert plan.expected_bytes == 3
     assert plan.schema == NUMBERS
+
+
+@pytest.mark.parametrize(
+    ("before", "type_", "scanned_as"),
+    [
+        ("byte", Decimal(4, 1), Decimal(11, 1)),
+        ("short", Decimal(12, 2), Decimal(12, 2)),
+        ("long", Decimal(20, 1), Decimal(21, 1)),
+        ("long", Decimal(38, 19), Decimal(38, 19)),
+        ("decimal(2,1)", Decimal(4, 1), Decimal(4, 1)),
+        ("integer", LONG, LONG),
+    ],
+)
+def test_whole_numbers_are_scanned_as_decimals_that_hold_them(
+    before: str, type_: DataType, scanned_as: DataType
+) -> None:
+    notes = {"delta.typeChanges": [{"fromType": before, "toType": str(type_)}]}
+    schema = Struct((Field("a", type_).with_metadata(notes), Field("b", type_)))
+    found = scanned(schema, schema)
+    assert [field.type for field in found] == [scanned_as, type_]
+    declared = as_declared(values([], Struct.of(a=scanned_as, b=type_)), schema)
+    assert [field.type for field in declared.schema] == [type_, type_]
+    broken = Field("a", type_).with_metadata({"delta.typeChanges": "by and by"})
+    assert scanned_type(broken) == type_
 
 
 def test_columns_are_names_in_a_list(tmp_path: Path) -> None:

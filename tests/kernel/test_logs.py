@@ -135,15 +135,19 @@ WIDENED = {
 }
 
 
-def test_widened_types() -> None:
-    rows = delta_table(LOGS / NOT_FOR_DELTALAKE).scan().to_arrow().sort_by("byte_long")
+@pytest.mark.parametrize("engine", ["arrow", pytest.param("spark", marks=pytest.mark.spark)])
+def test_widened_types(engine: str, request: pytest.FixtureRequest) -> None:
+    if engine == "spark":
+        request.getfixturevalue("spark")
+    scan = delta_table(LOGS / NOT_FOR_DELTALAKE).scan()
+    rows = scan.to_arrow(engine=engine).sort_by("byte_long")
     found = {
         name: tuple(column.to_pylist())
         for name, column in zip(rows.column_names, rows, strict=True)
     }
     assert found == WIDENED
     small = delta_table(LOGS / NOT_FOR_DELTALAKE).scan(["byte_long"], col("byte_decimal") < 2)
-    assert small.to_arrow().to_pydict() == {"byte_long": [1]}
+    assert small.to_arrow(engine=engine).to_pydict() == {"byte_long": [1]}
 
 
 def test_void_columns_are_null() -> None:

@@ -32,6 +32,7 @@ from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.phase import BasePhase, list_log, listed_commits, scan_log, together
 from millpond.kernel.times import commit_times
+from millpond.kernel.widening import as_declared, scanned
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.expr import col
 from millpond.plan.sources import DynamicScan, Values
@@ -277,10 +278,12 @@ class TableChanges:
             left_out = self._left_out(changes, engine)
             if left_out is not None:
                 arrays[deleted] = left_out
-        columns = Struct((*snapshot.columns.scan_columns().fields, *ADDED))
+        own = scanned(snapshot.columns.scan_columns(), snapshot.schema)
+        columns = Struct((*own.fields, *ADDED))
         named = deleted if deleted in arrays else None
         table = Values(pa.table(arrays))
-        return DynamicScan(table, "parquet", columns, path, tuple(constants), named)
+        scan = DynamicScan(table, "parquet", columns, path, tuple(constants), named)
+        return as_declared(scan, snapshot.plain_schema)
 
     def _left_out(self, changes: list[FileChange], engine: str | Executor) -> pa.Array | None:
         """The rows of each file that did not change."""

@@ -5,7 +5,7 @@ live files -> (ReadVectors) -> DynamicScan over them -> filter -> columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -25,6 +25,7 @@ from millpond.kernel.partitions import read_column
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.phase import BasePhase
 from millpond.kernel.scan import ScanBuilder
+from millpond.kernel.widening import as_declared, scanned
 from millpond.plan.arrow import to_arrow
 from millpond.plan.sources import DynamicScan, Values
 from millpond.plan.types import BINARY, LONG, Field, List, Struct
@@ -92,10 +93,17 @@ class ReadVectors(BasePhase):
         return error
 
 
-def data_plan(
+def data_plan(snapshot: Snapshot, files: pa.Table, *, engine: str | Executor = "arrow") -> Plan:
+    """The rows of live files (with the columns `NEEDED`), all columns of the table."""
+    scan = data_scan(snapshot, files, engine=engine)
+    wide = replace(scan, columns=scanned(scan.columns, snapshot.schema))
+    return as_declared(wide, snapshot.plain_schema)
+
+
+def data_scan(
     snapshot: Snapshot, files: pa.Table, *, engine: str | Executor = "arrow"
 ) -> DynamicScan:
-    """The rows of live files (with the columns `NEEDED`), all columns of the table."""
+    """The one scan below `data_plan`, its columns in the table's types."""
     import pyarrow as pa
 
     path, deleted = _unused("path", snapshot), _unused("deleted", snapshot)
@@ -104,11 +112,10 @@ def data_plan(
     positions = deleted_positions(snapshot, files.column("deletionVector"), engine)
     if positions is not None:
         arrays[deleted] = positions
-    columns = snapshot.columns.scan_columns()
     return DynamicScan(
         Values(pa.table(arrays)),
         "parquet",
-        columns,
+        snapshot.columns.scan_columns(),
         path,
         snapshot.partition_columns,
         None if positions is None else deleted,
@@ -242,7 +249,7 @@ class TableScan:
         return self._rows(files, engine)
 
     def _rows(self, files: pa.Table, engine: str | Executor) -> Plan:
-        plan: Plan = data_plan(self.table.snapshot, files, engine=self.table.log_engine(engine))
+        plan = data_plan(self.table.snapshot, files, engine=self.table.log_engine(engine))
         if self.predicate is not None:
             plan = plan.filter(self.predicate)
         return plan if self.columns is None else plan.select(*(_column(c) for c in self.columns))

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.kernel.limits import Leaves, Limits, keeps_order
+from millpond.kernel.widening import TYPE_CHANGES
 from millpond.plan import types as t
 from millpond.plan.bound import (
     BoundCall,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from millpond.kernel.mapping import TableColumns
 
-_TYPE_CHANGES: Final = "delta.typeChanges"
 _MIRRORED: Final = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _NEGATED: Final = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 
@@ -244,7 +244,7 @@ class _Reader:
             return None
         path = self.columns.physical_path(names)
         # A float's limits are written in few digits, which as a double are another number.
-        changes = metadata.get(_TYPE_CHANGES) if expr.type == t.DOUBLE else None
+        changes = metadata.get(TYPE_CHANGES) if expr.type == t.DOUBLE else None
         casts.reverse()
         return Limits(self.leaves, path, expr.type, tuple(casts), bounded=not changes)
 

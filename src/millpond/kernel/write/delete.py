@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from millpond.kernel.data import data_plan, deleted_positions, partition_arrays, positions_array
+from millpond.kernel.data import (
+    data_plan,
+    data_scan,
+    deleted_positions,
+    partition_arrays,
+    positions_array,
+)
 from millpond.kernel.dv import pack, union
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.scan import FILE_COLUMNS
@@ -161,7 +167,7 @@ def _without(
     snapshot: Snapshot, adds: Sequence[Mapping[str, Any]], deleted: Sequence[Positions]
 ) -> DynamicScan:
     """The rows of files without those at some positions."""
-    plan = data_plan(snapshot, _table([{**add, "deletionVector": None} for add in adds]))
+    plan = data_scan(snapshot, _table([{**add, "deletionVector": None} for add in adds]))
     files = plan.input
     assert isinstance(files, Values)
     name = _unused("deleted", snapshot.schema)
