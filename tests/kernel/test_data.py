@@ -135,8 +135,8 @@ def partitioned(table: Path) -> list[tuple[Any, ...]]:
     names = [f"p{number}" for number in range(len(PARTITIONS))]
     types = dict(zip(names, (type_ for type_, _ in PARTITIONS), strict=True))
     files, rows = [], []
-    for number in range(max(len(values) for _, values in PARTITIONS)):
-        chosen = [values[min(number, len(values) - 1)] for _, values in PARTITIONS]
+    for number in range(max(len(pairs) for _, pairs in PARTITIONS)):
+        chosen = [pairs[min(number, len(pairs) - 1)] for _, pairs in PARTITIONS]
         texts = dict(zip(names, (text for text, _ in chosen), strict=True))
         if number == 1:
             texts = {name: text for name, text in texts.items() if text is not None}
