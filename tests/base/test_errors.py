@@ -34,6 +34,21 @@ EXAMPLES: list[MillpondError] = [
     errors.EvaluationError("m", engine="e", hint="h"),
     errors.SourceError("m", engine="e", path="p", hint="h"),
     errors.BudgetExceededError("b", required=2, limit=1, suggestion="s"),
+    errors.DeltaError("m", table="t", hint="h"),
+    errors.TableNotFoundError("m", table="t", hint="h"),
+    errors.VersionNotFoundError("m", table="t", hint="h"),
+    errors.CorruptLogError("m", table="t", path="p", hint="h"),
+    errors.LogGapError("m", table="t", path="p", hint="h"),
+    errors.MissingActionError("m", table="t", path="p", hint="h"),
+    errors.CheckpointError("m", table="t", path="p", hint="h"),
+    errors.UnsupportedFeatureError("m", table="t", features=("f",), hint="h"),
+    errors.DataFileMissingError("m", table="t", path="p", hint="h"),
+    errors.DeletionVectorError("m", table="t", hint="h"),
+    errors.PhaseError("m", table="t", phase="p", plan="q", hint="h"),
+    errors.MachineStateError("m", table="t", hint="h"),
+    errors.CommitError("m", table="t", hint="h"),
+    errors.ConflictError("m", table="t", version=1, hint="h"),
+    errors.RepeatedTransactionError("m", table="t", hint="h"),
 ]
 
 

@@ -68,7 +68,8 @@ class MillpondError(Exception):
     def to_dict(self) -> dict[str, Any]:
         """The error as plain data, for `--json` output."""
         known = {k: v for k, v in vars(self).items() if k not in ("message", "hint")}
-        fields = {k: v for k, v in known.items() if isinstance(v, str | int | float | bool | None)}
+        plain = (str, int, float, bool, type(None), tuple)
+        fields = {k: v for k, v in known.items() if isinstance(v, plain)}
         return {"error": type(self).__name__, "message": self.message, "hint": self.hint, **fields}
 
 

@@ -12,7 +12,7 @@ or null: the file has to be read. A part of the predicate that is not understood
 >>> columns = TableColumns.of(schema, "none", table="t")
 >>> found = skipping_for(bind((col("a") < 3) & (col("p") == "x"), schema), columns, ["p"])
 >>> print(found.stats)
-struct<minValues: struct<a: long>, nullCount: struct<a: long>, numRecords: long>
+struct<minValues: struct<a: long>>
 """
 
 from __future__ import annotations

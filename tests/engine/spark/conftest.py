@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,8 @@ def run_script(cwd: Path, scratch: Path) -> RunScript:
             env=script_environment(scratch),
             timeout=timeout,
             check=False,
+            # Who runs the tests in the background may ignore Ctrl-C, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     return run
