@@ -175,6 +175,7 @@ def test_ctrl_c_stops_the_job_and_the_session_goes_on(run_script: RunScript) -> 
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_that_nobody_catches_ends_the_process_in_one_stack(run_script: RunScript) -> None:
     done = run_script(script("interrupt_when_it_runs()\nlist(engine.execute(stuck))"))
     assert done.returncode == -2  # ended by SIGINT, as a shell expects
@@ -184,6 +185,7 @@ def test_ctrl_c_that_nobody_catches_ends_the_process_in_one_stack(run_script: Ru
     assert "py4j" not in done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_spark_starts(run_script: RunScript) -> None:
     done = run_script(
         """

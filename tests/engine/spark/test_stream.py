@@ -175,6 +175,7 @@ def test_bad_batch_rows() -> None:
         arrow_batches(None, batch_rows=0)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_results_larger_than_the_heap(run_script: RunScript) -> None:
     """Two results of 1.2 GB through a heap of 512 MB: spread, and all in one partition."""

@@ -110,7 +110,9 @@ def test_a_predicate_never_loses_a_row(table: Case, data: st.DataObject) -> None
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 def test_spark_sees_the_same(seed: int, spark: SparkSession) -> None:
     table = case(seed, seed + 100, 6)
     with table.written() as path:
