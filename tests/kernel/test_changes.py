@@ -318,7 +318,8 @@ def test_what_a_commit_says_of_files_becomes_changes() -> None:
 
 def test_metadata_in_the_middle_is_looked_at() -> None:
     phase = ReadRange("/t", snapshot(0), (file(0),))
-    off = {"schemaString": "{}", "configuration": [("delta.enableChangeDataFeed", "no")]}
+    no = [("delta.enableChangeDataFeed", "no")]
+    off = {"schemaString": "{}", "partitionColumns": [], "configuration": no}
     with pytest.raises(DeltaError, match="not on at version 0"):
         phase.next(actions({"version": 0, "metaData": off}))
     with pytest.raises(CorruptLogError, match="schemaString is missing"):

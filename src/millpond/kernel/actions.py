@@ -155,9 +155,12 @@ class Metadata:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Metadata:
         """From an action; raises ValueError when a part that matters is missing."""
-        schema = data.get("schemaString")
+        for name in ("schemaString", "partitionColumns", "configuration"):
+            if data.get(name) is None:  # rows would be read wrongly without it
+                raise ValueError(f"{name} is missing")
+        schema = data["schemaString"]
         if not isinstance(schema, str):
-            raise ValueError("schemaString is missing")
+            raise ValueError(f"schemaString is {schema!r}, not a text")
         format_ = data.get("format") or {}
         columns = _texts(data, "partitionColumns")
         return cls(
@@ -236,6 +239,9 @@ def _pairs(found: Any, name: str) -> dict[str, str]:
         return {}
     pairs = found.items() if isinstance(found, dict) else found
     try:
-        return {str(key): value for key, value in pairs if value is not None}
+        made = {str(key): value for key, value in pairs if value is not None}
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} is {found!r}, not a map") from error
+    if not all(isinstance(value, str) for value in made.values()):
+        raise ValueError(f"{name} is {found!r}, not a map of texts")
+    return made

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import PlanError, SourceError, VersionNotFoundError
+from millpond.base.errors import MillpondError, PlanError, SourceError, VersionNotFoundError
 from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
 from millpond.kernel.machine import (
     Consume,
@@ -26,6 +26,7 @@ from millpond.kernel.phase import (
     BasePhase,
     list_log,
     listed_commits,
+    log_error,
     scan_log,
     together,
     vector_id,
@@ -183,21 +184,29 @@ class CheckpointManifest(BasePhase):
         assert checkpoint is not None
         columns = log_columns(sidecar=picked(SIDECAR, "path", "sizeInBytes"))
         named = together(scan_log(checkpoint.files, columns, versions=False))
-        named = named.filter(path("sidecar.path").is_not_null())
-        return named.select(
-            path("sidecar.path").alias("path"), path("sidecar.sizeInBytes").alias("size")
-        )
+        file, size = path("sidecar.path"), path("sidecar.sizeInBytes")
+        named = named.filter(file.is_not_null() | size.is_not_null())
+        return named.select(file.alias("path"), size.alias("size"))
 
     def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
         """Replay them with the checkpoint's own file."""
         return self.files.after_manifest(self.dedup, self.sidecars(rows))
 
     def sidecars(self, rows: pa.Table) -> tuple[File, ...]:
-        """The files that the manifest names."""
+        """The files that the manifest names; one that it names twice is read once."""
         base = f"{self.files.snapshot.segment.log}/{SIDECARS}"
-        sizes = rows.column("size").to_pylist()
         paths = rows.column("path").to_pylist()
-        return tuple(File(resolve(base, p), s) for p, s in zip(paths, sizes, strict=True))
+        if None in paths:
+            raise self._nameless()
+        sizes = dict(zip(paths, rows.column("size").to_pylist(), strict=True))
+        return tuple(File(resolve(base, path), size) for path, size in sizes.items())
+
+    def _nameless(self) -> MillpondError:
+        checkpoint = self.files.snapshot.segment.checkpoint
+        assert checkpoint is not None
+        file = checkpoint.files[0].path
+        said = SourceError(f"a sidecar in {file} has no path", engine="kernel", path=file)
+        return log_error(self.table, said)
 
 
 @dataclass(frozen=True)

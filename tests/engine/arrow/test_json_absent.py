@@ -91,3 +91,9 @@ def test_few_rows_read_few_files(tmp_path: Path) -> None:
         found = rows(scan(tmp_path, *texts).filter(col("b").is_not_null()).head(1))
     assert len(found) == 1
     assert stats.files_opened == 4
+
+
+@pytest.mark.parametrize("end", ['{"other": {}', '{"other": {}}}', '{"other": {"d": }}'])
+def test_a_file_whose_last_line_is_cut_is_an_error(tmp_path: Path, end: str) -> None:
+    with pytest.raises(SourceError, match=r"line 2 of .*0\.json"):
+        rows(scan(tmp_path, lines({"a": 1}) + end).filter(col("b").is_not_null()))

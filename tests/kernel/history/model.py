@@ -40,8 +40,10 @@ class State:
     def apply(self, actions: Iterable[Action]) -> None:
         """Take in the next commit; within it, order means nothing."""
         self.version += 1
-        ordered = sorted(actions, key=lambda action: "remove" not in action)
+        ordered = sorted(actions, key=lambda action: action.get("remove") is None)
         for kind, content in (pair for action in ordered for pair in action.items()):
+            if content is None:
+                continue
             if kind == "remove":
                 self.live.pop(key_of(content), None)
                 self.tombstones[key_of(content)] = content
@@ -195,7 +197,7 @@ def vector_id(file: Mapping[str, Any]) -> str | None:
 
 def typed(text: str | None, type_: str) -> Any:
     """A partition value out of its text."""
-    if text is None:
+    if not text:  # an empty one is null, too
         return None
     return int(text) if type_ == "integer" else text
 

@@ -73,19 +73,20 @@ def readings(history: History, log: Path, fault: Fault) -> list[Counter[str]]:
     """The rows of the newest version that may be read, the true ones first.
 
     A reader looks at some files and not at others. So each file with a fault may have been seen or
-    not, and protocol and metadata may come from a checksum that is whole.
+    not, and protocol and metadata up to some version may come from a checksum that is whole.
     """
     found = [bag(history.rows(history.latest))]
     names = [name for name in (fault.file, fault.swapped) if name is not None]
+    checked = [int(file.name[:20]) for file in log.glob("[0-9]*.crc")]
     for seen in (names[:1], names[1:], names):
-        for is_checked in (False, True):
-            rows = _said(history, log, seen, fault, is_checked=is_checked)
+        for version in (None, history.latest, *checked):
+            rows = _said(history, log, seen, fault, checked=version)
             found += [] if rows is None else [rows]
     return found
 
 
 def _said(
-    history: History, log: Path, names: list[str], fault: Fault, *, is_checked: bool
+    history: History, log: Path, names: list[str], fault: Fault, *, checked: int | None
 ) -> Counter[str] | None:
     """The rows that some files tell of; None if there is something wrong with them."""
     if fault.kind in ("empty", "remove"):  # a commit says something, be it only about itself
@@ -94,10 +95,10 @@ def _said(
     try:
         for name in names:
             commits = _changed(commits, log, name)
-        if is_checked:
-            state = history.state(history.latest)
+        if checked is not None:
+            state = history.state(checked)
             known = ({"metaData": state.metadata}, {"protocol": state.protocol})
-            commits[-1] = (*(a for a in commits[-1] if not a.keys() & KNOWN), *known)
+            commits[checked] = (*(a for a in commits[checked] if not a.keys() & KNOWN), *known)
         return bag(_rows(replace(history, commits=tuple(commits))))
     except (MalformedError, LookupError, ValueError, TypeError, OSError, pa.ArrowException):
         return None

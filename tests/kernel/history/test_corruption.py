@@ -23,6 +23,7 @@ from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError
 if TYPE_CHECKING:
     from collections import Counter
 
+    from pyspark.sql import SparkSession
     from tests.kernel.history.layout import Kind
     from tests.kernel.history.strategies import Case
 
@@ -72,7 +73,7 @@ def test_an_empty_commit_is_no_commit_without_actions(tmp_path: Path) -> None:
     assert delta_table(path, version=2).files().to_arrow() is not None
 
 
-def _removal(text: bytes, tmp_path: Path) -> int:
+def _removal(text: bytes, tmp_path: Path, engine: str = "arrow") -> int:
     """How many files are live after the only file was removed by such a line."""
     path = write_history(random_history(Random(5), commits=1), tmp_path / "table")
     log = path / "_delta_log"
@@ -80,24 +81,59 @@ def _removal(text: bytes, tmp_path: Path) -> int:
     add = b'{"add": {"path": "a", "partitionValues": {}, "size": 1, "modificationTime": 1, '
     (log / f"{0:020}.json").write_bytes(b"\n".join([*head, add + b'"dataChange": true}}']))
     (log / f"{1:020}.json").write_bytes(text)
-    return len(delta_table(path).files().to_arrow())
+    return len(delta_table(path).files(engine=engine).to_arrow())
 
 
 def test_a_removal_removes(tmp_path: Path) -> None:
     assert _removal(b'{"remove": {"path": "a", "dataChange": true}}', tmp_path) == 0
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        b'{"remove": -1}',
-        b'{"remove": {"path": ["a"], "dataChange": true}}',
-        b'{"remove": {"path": "a\xe2", "dataChange": true}}',
-    ],
-)
+MISFITS = [
+    b'{"remove": -1}',
+    b'{"remove": {"path": ["a"], "dataChange": true}}',
+    b'{"remove": {"path": "a\xe2", "dataChange": true}}',
+]
+
+
+@pytest.mark.parametrize("text", MISFITS)
 def test_an_action_that_does_not_fit_is_an_error(text: bytes, tmp_path: Path) -> None:
     with pytest.raises(CorruptLogError, match=r"line 1 of .*00001\.json"):
         _removal(text, tmp_path)
+
+
+@pytest.mark.spark
+def test_an_action_that_does_not_fit_is_an_error_on_spark(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    assert _removal(b'{"remove": {"path": "a", "dataChange": true}}', tmp_path, "spark") == 0
+    for number, text in enumerate(MISFITS):
+        with pytest.raises(CorruptLogError, match=r"line (1 )?of .*00001\.json"):
+            _removal(text, tmp_path / str(number), "spark")
+
+
+@pytest.mark.parametrize("name", ["schemaString", "partitionColumns", "configuration"])
+def test_metadata_without_what_readers_need_is_an_error(name: str, tmp_path: Path) -> None:
+    path = write_history(random_history(Random(1), commits=1), tmp_path / "table")
+    commit = path / "_delta_log" / f"{0:020}.json"
+    commit.write_bytes(commit.read_bytes().replace(name.encode(), b"other"))
+
+    with pytest.raises(CorruptLogError, match=f"{name} is missing"):
+        delta_table(path)
+
+
+def test_a_sidecar_is_read_once_and_has_a_name(tmp_path: Path) -> None:
+    history = random_history(Random(1), commits=4, shape=Shape())
+    layout = Layout(checkpoints=(Checkpoint(3, "v2_json", files=2),), first=3)
+    path = write_history(history, tmp_path / "table", layout)
+    manifest = next((path / "_delta_log").glob("*.checkpoint.*.json"))
+    lines = manifest.read_bytes().splitlines()
+    manifest.write_bytes(b"\n".join([*lines, *(x for x in lines if b'"sidecar"' in x)]))
+
+    assert bag(delta_table(path).scan().to_arrow().to_pylist()) == bag(history.rows(3))
+
+    manifest.write_bytes(b"\n".join([*lines, b'{"sidecar": {"sizeInBytes": 1}}']))
+    with pytest.raises(CheckpointError, match=rf"{re.escape(manifest.name)} has no path"):
+        delta_table(path).files().to_arrow()
 
 
 def _read(path: str) -> Counter[str] | None:

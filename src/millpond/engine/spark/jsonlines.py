@@ -11,11 +11,12 @@ from millpond.engine.spark.expressions.json import begin_json, finish_json
 from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
+from millpond.engine.spark.strictjson import is_misfit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.readers import Reading
@@ -58,6 +59,29 @@ def read_json_lines(
     # with all of it written out for each column that it looks at, and be asked about blank lines.
     failed = f.when(f.spark_partition_id() >= 0, refused)
     value = f.coalesce(finish_json(context.column(begun), reading.columns, context.api), failed)
-    rows = lines.select(value.alias(parsed), *carried)
+    rows = lines.select(value.alias(parsed), *context.columns((line, path)), *carried)
+    if reading.strict:
+        rows = _strictly(rows, (parsed, line, path, shown), reading, context)
     members = [context.column(parsed).getField(n).alias(n) for n in reading.columns.names]
     return rows.select(*members, *carried)
+
+
+def _strictly(
+    rows: DataFrame, names: tuple[str, str, str, Column], reading: Reading, context: Context
+) -> DataFrame:
+    """The rows, or an error for a line that does not fit its columns as it stands."""
+    f = context.functions
+    parsed, line, path, shown = names
+    value = context.column(parsed)
+    refused = fault(
+        context,
+        context.column(path),
+        f.concat(f.lit(f"a line of {PATH} does not fit what is read of it: "), shown),
+        hint="the file is damaged, or was written by something that breaks its rules",
+    )
+    misfit = is_misfit(context.column(line), value, reading.columns, context.api)
+    checked = f.when(
+        misfit & (f.spark_partition_id() >= 0), refused.cast(rows.schema[parsed].dataType)
+    ).otherwise(value)
+    others = [context.column(name) for name in rows.columns if name != parsed]
+    return rows.select(checked.alias(parsed), *others)

@@ -31,6 +31,8 @@ class Reading:
     format: Format
     columns: Struct
     csv: CsvOptions
+    strict: bool = False
+    """Whether a JSON member that does not fit is an error."""
 
     def read(
         self,

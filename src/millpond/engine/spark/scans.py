@@ -23,6 +23,6 @@ def compile_scan(node: Scan, inputs: list[Frame], context: Context, *, ordered: 
         SourceFile(spark_path(file.path, context, may_be_empty=may_be_empty), file.constants)
         for file in node.files
     ]
-    reading = Reading(node.format, node.file_columns, node.csv or CsvOptions())
+    reading = Reading(node.format, node.file_columns, node.csv or CsvOptions(), node.strict)
     scan = FileScan(reading, node.schema, node.constants)
     return scan_files(scan, files, context, ordered=ordered)

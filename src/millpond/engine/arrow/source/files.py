@@ -74,7 +74,7 @@ class Files:
 
                 address, name = split_url(path)
                 opened = pa.PythonFile(StoreFile(self.store(address), name), mode="r")
-        except (OSError, MillpondError) as error:
+        except (OSError, ValueError, MillpondError) as error:  # ValueError: a name with a NUL
             raise unreadable(path, error) from error
         self._open[id(opened)] = opened
         return opened

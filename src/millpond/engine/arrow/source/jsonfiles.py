@@ -8,6 +8,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -139,8 +140,14 @@ _LINES = re.compile(rb"(?:\{[^\n]*\}\r?\n)*(?:\{[^\n]*\})?\s*")
 
 
 def _looks_whole(content: bytes) -> bool:
-    """Whether every line begins and ends like an object."""
-    return _LINES.fullmatch(content) is not None
+    """Whether every line begins and ends like an object, and the last one is: there a cut shows."""
+    if _LINES.fullmatch(content) is None:
+        return False
+    last = content.rstrip().rpartition(b"\n")[2]
+    try:
+        return not last or isinstance(msgspec.json.decode(last), dict)
+    except ValueError:
+        return False
 
 
 def _small_content(path: str, context: Context) -> bytes | None:
