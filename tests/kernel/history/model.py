@@ -197,7 +197,7 @@ def vector_id(file: Mapping[str, Any]) -> str | None:
 
 def typed(text: str | None, type_: str) -> Any:
     """A partition value out of its text."""
-    if not text:  # an empty one is null, too
+    if text is None or (not text and type_ != "string"):
         return None
     return int(text) if type_ == "integer" else text
 
