@@ -49,6 +49,22 @@ EXAMPLES: list[MillpondError] = [
     errors.CommitError("m", table="t", hint="h"),
     errors.ConflictError("m", table="t", version=1, hint="h"),
     errors.RepeatedTransactionError("m", table="t", hint="h"),
+    errors.PondError("m", hint="h"),
+    errors.PondNotFoundError("m", location="l", hint="h"),
+    errors.PondExistsError("m", location="l", hint="h"),
+    errors.ScopeError("m", hint="h"),
+    errors.WriteConflictError("m", path="/p", txn_seq=3, hint="h"),
+    errors.IntegrityError("m", path="/p", hint="h"),
+    errors.PostCommitError("m", hint="h"),
+    errors.PathError("m", path="/p", hint="h"),
+    errors.PathSyntaxError("m", path="/p", hint="h"),
+    errors.PathNotFoundError("m", path="/p", hint="h"),
+    errors.PathExistsError("m", path="/p", hint="h"),
+    errors.PathTypeError("m", path="/p", hint="h"),
+    errors.NoDirectoryError("m", path="/p", hint="h"),
+    errors.DirectoryError("m", path="/p", hint="h"),
+    errors.NotEmptyError("m", path="/p", hint="h"),
+    errors.LinkLoopError("m", path="/p", hint="h"),
 ]
 
 

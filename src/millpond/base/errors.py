@@ -34,6 +34,22 @@
     │   └── CommitError                       a transaction could not be committed
     │       ├── ConflictError                 another writer changed what this one relied on
     │       └── RepeatedTransactionError      an app transaction of this version is there already
+    ├── PondError                             a pond can't do what was asked
+    │   ├── PondNotFoundError (FileNotFoundError)    there is no pond at this place
+    │   ├── PondExistsError (FileExistsError)        there is one already
+    │   ├── ScopeError                        a scope was used in a way that it does not allow
+    │   ├── WriteConflictError                another writer changed the same node
+    │   ├── IntegrityError (ValueError)       stored content is not what was written
+    │   ├── PostCommitError                   a factory that runs after commits failed
+    │   └── PathError (OSError)               about one path
+    │       ├── PathSyntaxError (ValueError)  a path that can't be one
+    │       ├── PathNotFoundError (FileNotFoundError)
+    │       ├── PathExistsError (FileExistsError)
+    │       ├── PathTypeError (TypeError)     this kind of node has no such thing
+    │       ├── NoDirectoryError (NotADirectoryError)
+    │       ├── DirectoryError (IsADirectoryError)       a directory, where a file is wanted
+    │       ├── NotEmptyError                 a directory with something in it
+    │       └── LinkLoopError                 symbolic links that lead round in a circle
     └── BudgetExceededError (MemoryError)     it would need more than its budget; nothing was spent
 
 Each error has a `hint`: what to do next. `str(error)` shows the message and the hint.
@@ -324,3 +340,90 @@ class ConflictError(CommitError):
 
 class RepeatedTransactionError(CommitError):
     """An app transaction of this version, or a later one, is in the table already."""
+
+
+class PondError(MillpondError):
+    """A pond can't do what was asked."""
+
+
+class PondNotFoundError(PondError, FileNotFoundError):
+    """There is no pond at this place."""
+
+    def __init__(self, message: str, *, location: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.location = location
+
+
+class PondExistsError(PondError, FileExistsError):
+    """There is a pond at this place already."""
+
+    def __init__(self, message: str, *, location: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.location = location
+
+
+class ScopeError(PondError):
+    """A scope was used in a way that it does not allow."""
+
+
+class WriteConflictError(PondError):
+    """Another transaction changed the same node first; nothing of this one was kept."""
+
+    def __init__(
+        self, message: str, *, path: str, txn_seq: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+        self.txn_seq = txn_seq
+
+
+class IntegrityError(PondError, ValueError):
+    """Stored content is not what was written."""
+
+    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+
+
+class PostCommitError(PondError):
+    """A factory that runs after commits failed."""
+
+
+class PathError(PondError, OSError):
+    """Something about one path of a pond."""
+
+    def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.path = path
+
+
+class PathSyntaxError(PathError, ValueError):
+    """A text that can't be a path."""
+
+
+class PathNotFoundError(PathError, FileNotFoundError):
+    """Nothing is at this path."""
+
+
+class PathExistsError(PathError, FileExistsError):
+    """Something is at this path already."""
+
+
+class PathTypeError(PathError, TypeError):
+    """The node at this path is of a kind that has no such thing."""
+
+
+class NoDirectoryError(PathError, NotADirectoryError):
+    """A path leads through something that is no directory."""
+
+
+class DirectoryError(PathError, IsADirectoryError):
+    """A directory stands where a file is wanted."""
+
+
+class NotEmptyError(PathError):
+    """A directory still has something in it."""
+
+
+class LinkLoopError(PathError):
+    """Symbolic links lead round in a circle."""

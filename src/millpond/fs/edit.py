@@ -1,0 +1,253 @@
+"""What can be done to nodes: each function notes rows in a `Working`, and nothing else happens.
+
+Contents arrive here as `Stored`: bytes have been hashed, and large ones put away, by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from millpond.base.errors import (
+    DirectoryError,
+    NotEmptyError,
+    PathExistsError,
+    PathNotFoundError,
+    PathSyntaxError,
+    PathTypeError,
+)
+from millpond.base.ids import NodeId
+from millpond.fs.entry import MOVED_FROM, MOVED_TO, ROOT, EntryType, Row
+from millpond.fs.paths import check_name, child, join, parts, split
+from millpond.fs.resolve import Located, not_found, resolve, try_resolve
+
+if TYPE_CHECKING:
+    from millpond.fs.working import Working
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Content that is safe: in the row itself, or in a blob by its hash."""
+
+    size: int
+    blake3: str
+    content: bytes | None = None
+
+
+def make_directory(
+    work: Working, path: str, *, parents: bool = False, exist_ok: bool = False
+) -> Located:
+    """Make a directory; `parents` makes those above it, too."""
+    names = parts(path)
+    found = try_resolve(work, path)
+    if found is not None:
+        if not (exist_ok or parents) or not found.entry_type.is_directory:
+            raise _exists(path, found.entry_type)
+        return found
+    if parents:
+        for depth in range(1, len(names)):
+            above = try_resolve(work, join(*names[:depth]))
+            if above is None:
+                _new_directory(work, join(*names[:depth]))
+    return _new_directory(work, path)
+
+
+def _new_directory(work: Working, path: str) -> Located:
+    where, name = _place(work, path, hint="make it first, or pass parents (-p)")
+    row = _new_row(where, name, EntryType.DIRECTORY)
+    return _note(work, row, where, path)
+
+
+def make_link(work: Working, path: str, target: str) -> Located:
+    """Make a symbolic link; its target need not be there."""
+    if not target or "\0" in target:
+        raise PathSyntaxError(f"{target!r} can't be the target of a link", path=path)
+    where, name = _place(work, path)
+    content = target.encode()
+    row = replace(
+        _new_row(where, name, EntryType.SYMLINK), size=len(content), content=content
+    )
+    return _note(work, row, where, path)
+
+
+def write(
+    work: Working, path: str, entry_type: EntryType, stored: Stored | None = None, **fields: Any
+) -> Located:
+    """A new version of a node, or a new node. What it was before, it stays."""
+    found = try_resolve(work, path)
+    if found is None:
+        where, name = _place(work, path)
+        row = _new_row(where, name, entry_type)
+    else:
+        if found.row is None or found.entry_type.is_directory:
+            raise DirectoryError(f"{path} is a directory", path=path, hint=f"write {path}/NAME")
+        if found.entry_type is not entry_type:
+            raise PathTypeError(
+                f"{path} is a {found.entry_type} and can't become a {entry_type}",
+                path=path,
+                hint="remove it first, or choose another path",
+            )
+        where, row = parent_of(found), next_version(work, found)
+    if stored is not None:
+        row = replace(row, size=stored.size, blake3=stored.blake3, content=stored.content)
+    row = replace(row, **fields)
+    return _note(work, row, where, path, is_append=entry_type.is_appended)
+
+
+def next_version(work: Working, found: Located) -> Row:
+    """The row of a node's next version: what is written in one transaction is one version."""
+    row = found.row
+    assert row is not None
+    base = work.base.latest(row.part_id, row.node_id)
+    drafted = (row.part_id, row.node_id) in work.drafts
+    is_new = not drafted or (base is not None and base.version == row.version)
+    return replace(row, version=row.version + 1) if is_new else row
+
+
+def change(work: Working, path: str, **fields: Any) -> Located:
+    """Other facts about a node, its content as it is; this makes no version."""
+    found = resolve(work, path)
+    if found.row is None:
+        raise PathTypeError("the root has nothing that could be changed", path=path)
+    row = replace(found.row, content=work.content(found.row), **fields)
+    return _note(work, row, parent_of(found), path)
+
+
+def remove(work: Working, path: str, *, recursive: bool = False) -> Located:
+    """Remove a node; a directory that has something in it only if `recursive`."""
+    found = resolve(work, path, follow=False)
+    row = found.row
+    if row is None:
+        raise PathTypeError("the root can't be removed", path=path)
+    if row.entry_type is EntryType.DIRECTORY and work.children(row.node_id) and not recursive:
+        raise NotEmptyError(
+            f"{path} is a directory with something in it",
+            path=path,
+            hint="remove what is in it, or pass recursive (-r)",
+        )
+    gone = replace(row, removed=True, content=work.content(row))
+    return _note(work, gone, parent_of(found), path)
+
+
+def move(work: Working, source: str, target: str) -> Located:
+    """Give a node another name, or another directory; whatever is in it comes along."""
+    found = resolve(work, source, follow=False)
+    row = found.row
+    if row is None:
+        raise PathTypeError("the root can't be moved", path=source)
+    into = try_resolve(work, target)
+    if into is not None and into.entry_type.is_directory:
+        target = child(target, row.name)
+    there = try_resolve(work, target, follow=False)
+    if there is not None:
+        if there.node_id == row.node_id:
+            return found
+        raise _exists(target, there.entry_type)
+    where, name = _place(work, target)
+    if any(above.node_id == row.node_id for above in where.chain):
+        raise PathSyntaxError(f"{source} can't be moved into itself, to {target}", path=target)
+    moved = replace(row, part_id=where.node_id, name=name, content=work.content(row))
+    if where.node_id == row.part_id:
+        return _note(work, moved, where, target)
+    back = work.latest(where.node_id, row.node_id)
+    attributes = {MOVED_FROM: row.part_id, MOVED_TO: None}
+    gone = replace(row, removed=True, content=None).with_attributes(**{MOVED_TO: where.node_id})
+    _note(work, gone, parent_of(found), source)
+    if back is not None:  # it was here before, so its older rows are found here, too
+        earlier = back.attributes.get(MOVED_FROM)
+        attributes[MOVED_FROM] = earlier or row.part_id
+    return _note(work, moved.with_attributes(**attributes), where, target)
+
+
+def removed_at(work: Working, path: str) -> tuple[Row, Located] | None:
+    """What was last removed at a path, and its directory; None if nothing ever was."""
+    directory, name = split(path)
+    where = try_resolve(work, directory)
+    if where is None or not where.entry_type.is_directory:
+        return None
+    rows = [
+        rows[-1]
+        for rows in work.base.partition(where.node_id).by_node.values()
+        if rows[-1].removed and rows[-1].name == name and MOVED_TO not in rows[-1].attributes
+    ]
+    if not rows:
+        return None
+    return max(rows, key=lambda row: row.txn_seq), where
+
+
+def restore_removed(work: Working, path: str) -> Located:
+    """Bring back what was last removed at a path, with all that was in it."""
+    if try_resolve(work, path, follow=False) is not None:
+        raise PathExistsError(
+            f"{path} is there", path=path, hint=f"name a version of it: {path}@v1"
+        )
+    found = removed_at(work, path)
+    if found is None:
+        error = not_found(work, path)
+        raise PathNotFoundError(
+            f"there was never anything at {path} that could be restored", path=path, hint=error.hint
+        )
+    row, where = found
+    back = replace(row, removed=False, content=work.content(row))
+    return _note(work, back, where, path)
+
+
+# What all of them need
+
+
+def parent_of(found: Located) -> Located:
+    """The directory that lists a node."""
+    return Located(join(*(row.name for row in found.parents)), found.parents)
+
+
+def _place(work: Working, path: str, *, hint: str | None = None) -> tuple[Located, str]:
+    """The directory and the name for something new."""
+    directory, name = split(path)
+    check_name(name, path=path)
+    where = try_resolve(work, directory)
+    if where is None:
+        error = not_found(work, directory)
+        error.message = f"there is no directory {directory} for {name}"
+        error.hint = hint or f"make it first: pond mkdir -p {directory}"
+        raise error
+    if where.entry_type is not EntryType.DIRECTORY:
+        raise PathTypeError(
+            f"{directory} is a {where.entry_type}: nothing can be put into it", path=path
+        )
+    there = work.children(where.node_id).get(name)
+    if there is not None:
+        raise _exists(path, there.entry_type)
+    return where, name
+
+
+def _new_row(where: Located, name: str, entry_type: EntryType) -> Row:
+    return Row(where.node_id, str(NodeId.new()), name, entry_type)
+
+
+def _note(
+    work: Working, row: Row, where: Located, path: str, *, is_append: bool = False
+) -> Located:
+    work.put(row, parents=where.chain, path=path, is_append=is_append)
+    return Located(join(*parts(path)), (*where.chain, row))
+
+
+def _exists(path: str, entry_type: EntryType) -> PathExistsError:
+    return PathExistsError(
+        f"there is a {entry_type} at {path} already", path=path, hint="choose another name"
+    )
+
+
+__all__ = [
+    "ROOT",
+    "Stored",
+    "change",
+    "make_directory",
+    "make_link",
+    "move",
+    "next_version",
+    "parent_of",
+    "remove",
+    "removed_at",
+    "restore_removed",
+    "write",
+]

@@ -1,0 +1,74 @@
+"""A persistence in this process's memory: for tests, and the model that the OpLog is held to."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from millpond.base.clock import Clock, SystemClock
+from millpond.fs.entry import to_micros
+from millpond.fs.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from millpond.fs.entry import Row
+    from millpond.fs.persistence import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of the first transactions."""
+
+    all: tuple[Row, ...]
+
+    def rows(self, part_id: str) -> Iterable[Row]:
+        """Everything that happened in a directory."""
+        return [row for row in self.all if row.part_id == part_id]
+
+    def content(self, row: Row) -> bytes | None:
+        """Rows here have their content with them."""
+        return row.content
+
+
+class MemoryPersistence:
+    """Transactions in a list.
+
+    >>> MemoryPersistence().latest().txn_seq
+    0
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._transactions: list[tuple[Row, ...]] = []
+
+    def latest(self) -> Tree:
+        """The pond as it is now."""
+        return self.as_of(txn_seq=len(self._transactions))
+
+    def refresh(self, tree: Tree) -> Tree:
+        """The pond as it is now."""
+        return tree if tree.txn_seq == len(self._transactions) else self.latest()
+
+    def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
+        """The pond as it was after a transaction, or at a time."""
+        known = self._transactions[:txn_seq]
+        if micros is not None:
+            known = [rows for rows in known if rows[0].timestamp <= micros]
+        rows = tuple(row for transaction in known for row in transaction)
+        return Tree(_Rows(rows), version=len(known), txn_seq=len(known))
+
+    def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
+        """Write one transaction behind a tree; None if another one came first."""
+        del commit
+        with self._lock:
+            if base.txn_seq != len(self._transactions):
+                return None
+            last = self._transactions[-1][0].timestamp if self._transactions else 0
+            time = max(to_micros(self._clock.now()), last + 1)
+            seq = base.txn_seq + 1
+            made = tuple(replace(row, txn_seq=seq, timestamp=time) for row in rows)
+            self._transactions.append(made)
+        return self.as_of(txn_seq=seq)

@@ -1,0 +1,257 @@
+"""A Delta table to which small groups of rows are appended fast: the OpLog, the control table.
+
+`millpond.kernel` opens it; from then on the state is kept here, and only commits that are new are
+read. A commit is a Parquet file for each partition and one conditional put.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import ObjectNotFoundError
+from millpond.base.store import open_store
+from millpond.kernel.names import commit_name
+from millpond.kernel.write.commit import encode_commit, log_path, put_commit, read_winner
+from millpond.kernel.write.info import engine_info
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from millpond.base.settings import Settings
+    from millpond.kernel.table import DeltaTable
+    from millpond.kernel.write.conflicts import Winner
+
+INFO: Final = "millpond"
+"""What a commit says of itself for us, in its commitInfo."""
+APP: Final = "millpond"
+"""The application whose version in the log is the number of the last transaction."""
+CHECKPOINT_EVERY: Final = 25
+FAR_BEHIND: Final = 200
+"""Who is so many versions behind opens the table anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A file that is to be added: its partition, its bytes, how many rows it has."""
+
+    partition: Mapping[str, str | None]
+    content: bytes
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """Which files are live at one version, and what its last transaction said."""
+
+    version: int
+    files: Mapping[str, tuple[str, ...]]
+    """By partition."""
+    last: Mapping[str, Any] = field(default_factory=dict)
+    """What the last commit of ours says of itself."""
+
+
+class RowLog:
+    """One such table."""
+
+    def __init__(
+        self, location: str, partition: str | None, *, settings: Settings | None = None
+    ) -> None:
+        self.location = location
+        self.partition = partition
+        self.settings = settings
+        self.store = open_store(location, settings=settings)
+
+    def create(self, schema: Any, info: Mapping[str, Any], **how: Any) -> LogState:
+        """Make the table, with nothing in it."""
+        from millpond.kernel.write.create import create_table
+
+        create_table(
+            self.location,
+            schema,
+            partition_by=[self.partition] if self.partition else [],
+            info={INFO: dict(info)},
+            settings=self.settings,
+            **how,
+        )
+        return LogState(0, {}, dict(info))
+
+    def table(self, version: int | None = None) -> DeltaTable:
+        """The table as the kernel sees it."""
+        from millpond.kernel.table import delta_table
+
+        return delta_table(self.location, version, settings=self.settings)
+
+    def open(self, version: int | None = None) -> LogState:
+        """The newest state, or an older one."""
+        table = self.table(version)
+        found: dict[str, list[str]] = {}
+        for batch in table.files(columns=("path", "partitionValues")).batches():
+            paths = batch.column("path").to_pylist()
+            for path, part in zip(paths, self._partitions(batch), strict=True):
+                found.setdefault(part, []).append(path)
+        files = {part: tuple(paths) for part, paths in found.items()}
+        last = self._said(table.version)
+        if not last:
+            known = table.app_transactions.get(APP)
+            last = {"txn_seq": known.version} if known else {}
+        return LogState(table.version, files, last)
+
+    def _partitions(self, batch: Any) -> list[str]:
+        if self.partition is None:
+            return [""] * batch.num_rows
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        key = pa.scalar(self.partition)
+        found: list[str] = pc.map_lookup(batch.column("partitionValues"), key, "first").to_pylist()
+        return found
+
+    def _said(self, version: int) -> dict[str, Any]:
+        """What a commit says of itself; nothing if it has left the log."""
+        try:
+            winner = read_winner(self.store, version, self.location)
+        except ObjectNotFoundError:
+            return {}
+        return dict(winner.info.get(INFO) or {})
+
+    def refresh(self, state: LogState) -> LogState:
+        """The newest state, from an older one and the commits after it."""
+        version = state.version
+        files: dict[str, tuple[str, ...]] | None = None
+        last = state.last
+        while (winner := self._winner(version + 1)) is not None:
+            version += 1
+            if version - state.version > FAR_BEHIND:
+                return self.open()
+            files = dict(state.files) if files is None else files
+            self._apply(winner, files)
+            last = winner.info.get(INFO) or last
+        if files is None:
+            # Commits between may have been cleaned away, with a checkpoint behind them.
+            return state if self._is_newest(state.version) else self.open()
+        return LogState(version, files, dict(last))
+
+    def _is_newest(self, version: int) -> bool:
+        try:
+            self.store.head(log_path(commit_name(version)))
+        except ObjectNotFoundError:
+            return False
+        return True
+
+    def _winner(self, version: int) -> Winner | None:
+        try:
+            return read_winner(self.store, version, self.location)
+        except ObjectNotFoundError:
+            return None
+
+    def _apply(self, winner: Winner, files: dict[str, tuple[str, ...]]) -> None:
+        for action in winner.actions.get("remove", ()):
+            for part, paths in files.items():
+                if action["path"] in paths:
+                    files[part] = tuple(path for path in paths if path != action["path"])
+                    break
+        for action in winner.actions.get("add", ()):
+            part = action["partitionValues"].get(self.partition, "") if self.partition else ""
+            files[part] = (*files.get(part, ()), action["path"])
+
+    def commit(
+        self,
+        state: LogState,
+        new: Sequence[NewFile],
+        info: Mapping[str, Any],
+        *,
+        txn_id: str,
+        removed: Iterable[Mapping[str, Any]] = (),
+        data_change: bool = True,
+        operation: str = "WRITE",
+    ) -> LogState | None:
+        """Write files and the commit that names them; None if another commit came first."""
+        version = state.version + 1
+        put: list[str] = []
+        try:
+            adds = [self._put(file, put, data_change=data_change) for file in new]
+            now = int(info.get("timestamp", 0)) // 1000
+            actions: list[tuple[str, Mapping[str, Any]]] = [
+                ("commitInfo", _commit_info(operation, info, txn_id, now, state.version))
+            ]
+            if "txn_seq" in info:
+                known = {"appId": APP, "version": info["txn_seq"], "lastUpdated": now}
+                actions.append(("txn", known))
+            actions += [("remove", action) for action in removed]
+            actions += [("add", action) for action in adds]
+            won = put_commit(self.store, version, encode_commit(actions), txn_id)
+        except Exception:
+            self.take_back(put)
+            raise
+        if not won:
+            self.take_back(put)
+            return None
+        files = dict(state.files)
+        made = read_actions(actions)
+        self._apply(made_winner(version, made), files)
+        return LogState(version, files, dict(info))
+
+    def take_back(self, paths: Iterable[str]) -> None:
+        """Remove files that no commit names."""
+        for path in paths:
+            self.store.delete(path)
+
+    def _put(self, file: NewFile, put: list[str], *, data_change: bool) -> dict[str, Any]:
+        folder = "".join(f"{name}={value}/" for name, value in file.partition.items())
+        path = f"{folder}part-{uuid.uuid4()}.parquet"
+        put.append(path)
+        meta = self.store.put(path, file.content)
+        return {
+            "path": path,
+            "partitionValues": dict(file.partition),
+            "size": meta.size,
+            "modificationTime": int(meta.modified.timestamp() * 1000),
+            "dataChange": data_change,
+            "stats": json.dumps({"numRecords": file.rows}),
+        }
+
+    def look_after(self, version: int, *, every: int = CHECKPOINT_EVERY) -> bool:
+        """Write a checkpoint when it is time; whether it was."""
+        if version == 0 or version % every:
+            return False
+        from millpond.kernel.write.checkpoint import write_checkpoint
+
+        write_checkpoint(self.table())
+        return True
+
+
+def read_actions(
+    actions: Iterable[tuple[str, Mapping[str, Any]]],
+) -> dict[str, list[dict[str, Any]]]:
+    """Actions by their kind."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind, action in actions:
+        found.setdefault(kind, []).append(dict(action))
+    return found
+
+
+def made_winner(version: int, actions: dict[str, list[dict[str, Any]]]) -> Winner:
+    """A commit of one's own, as others would read it."""
+    from millpond.kernel.write.conflicts import Winner
+
+    return Winner(version, actions)
+
+
+def _commit_info(
+    operation: str, info: Mapping[str, Any], txn_id: str, now: int, base: int
+) -> dict[str, Any]:
+    return {
+        "timestamp": now,
+        "operation": operation,
+        "operationParameters": {},
+        "readVersion": base,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "engineInfo": engine_info(),
+        "txnId": txn_id,
+        INFO: dict(info),
+    }
