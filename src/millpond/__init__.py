@@ -28,14 +28,23 @@ if TYPE_CHECKING:
     from millpond.plan.make import list_files, sql, stored, values
     from millpond.plan.node import Plan
     from millpond.plan.sources import CsvOptions
+    from millpond.steward.pond import Pond
+    from millpond.steward.pond import create_pond as create
+    from millpond.steward.pond import open_pond as open
+    from millpond.steward.read import ReadScope
+    from millpond.steward.write import WriteScope
 
 _HOMES = {
     "CsvOptions": "millpond.plan.sources",
     "Plan": "millpond.plan.node",
+    "Pond": "millpond.steward.pond",
+    "ReadScope": "millpond.steward.read",
     "Settings": "millpond.base.settings",
+    "WriteScope": "millpond.steward.write",
     "agg": "millpond.plan.aggregates:",
     "col": "millpond.plan.expr",
     "collect_stats": "millpond.plan.counters",
+    "create": "millpond.steward.pond:create_pond",
     "delta_table": "millpond.kernel.table",
     "element": "millpond.plan.expr",
     "errors": "millpond.base.errors:",
@@ -43,6 +52,7 @@ _HOMES = {
     "if_else": "millpond.plan.expr",
     "list_files": "millpond.plan.make",
     "lit": "millpond.plan.expr",
+    "open": "millpond.steward.pond:open_pond",
     "path": "millpond.plan.expr",
     "reset_stats": "millpond.plan.counters",
     "scan": "millpond.engine.arrow.infer",
@@ -52,15 +62,19 @@ _HOMES = {
     "types": "millpond.plan.types:",
     "values": "millpond.plan.make",
 }
-"""Where each public name lives; a trailing colon means that it is the module itself."""
+"""Where each public name lives: `module:name`, or the same name, or with `:` the module itself."""
 
 __all__ = [
     "CsvOptions",
     "Plan",
+    "Pond",
+    "ReadScope",
     "Settings",
+    "WriteScope",
     "agg",
     "col",
     "collect_stats",
+    "create",
     "delta_table",
     "element",
     "errors",
@@ -68,6 +82,7 @@ __all__ = [
     "if_else",
     "list_files",
     "lit",
+    "open",
     "path",
     "reset_stats",
     "scan",
@@ -83,8 +98,9 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(home.rstrip(":"))
-    found = module if home.endswith(":") else getattr(module, name)
+    where, colon, other = home.partition(":")
+    module = import_module(where)
+    found = module if colon and not other else getattr(module, other or name)
     globals()[name] = found
     return found
 

@@ -6,7 +6,7 @@ Contents arrive here as `Stored`: bytes have been hashed, and large ones put awa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from millpond.base.errors import (
     DirectoryError,
@@ -64,9 +64,7 @@ def make_link(work: Working, path: str, target: str) -> Located:
         raise PathSyntaxError(f"{target!r} can't be the target of a link", path=path)
     where, name = _place(work, path)
     content = target.encode()
-    row = replace(
-        _new_row(where, name, EntryType.SYMLINK), size=len(content), content=content
-    )
+    row = replace(_new_row(where, name, EntryType.SYMLINK), size=len(content), content=content)
     return _note(work, row, where, path)
 
 
@@ -79,14 +77,8 @@ def write(
         where, name = _place(work, path)
         row = _new_row(where, name, entry_type)
     else:
-        if found.row is None or found.entry_type.is_directory:
-            raise DirectoryError(f"{path} is a directory", path=path, hint=f"write {path}/NAME")
         if found.entry_type is not entry_type:
-            raise PathTypeError(
-                f"{path} is a {found.entry_type} and can't become a {entry_type}",
-                path=path,
-                hint="remove it first, or choose another path",
-            )
+            refuse_other(path, found.entry_type, entry_type)
         where, row = parent_of(found), next_version(work, found)
     if stored is not None:
         row = replace(row, size=stored.size, blake3=stored.blake3, content=stored.content)
@@ -195,6 +187,22 @@ def restore_removed(work: Working, path: str) -> Located:
 # What all of them need
 
 
+def check_place(work: Working, path: str) -> None:
+    """Raise unless something new can be put at a path."""
+    _place(work, path)
+
+
+def refuse_other(path: str, found: EntryType, wanted: EntryType) -> NoReturn:
+    """A node stays what it is."""
+    if found.is_directory:
+        raise DirectoryError(f"{path} is a directory", path=path, hint=f"write {path}/NAME")
+    raise PathTypeError(
+        f"{path} is a {found} and can't become a {wanted}",
+        path=path,
+        hint="remove it first, or choose another path",
+    )
+
+
 def parent_of(found: Located) -> Located:
     """The directory that lists a node."""
     return Located(join(*(row.name for row in found.parents)), found.parents)
@@ -241,11 +249,13 @@ __all__ = [
     "ROOT",
     "Stored",
     "change",
+    "check_place",
     "make_directory",
     "make_link",
     "move",
     "next_version",
     "parent_of",
+    "refuse_other",
     "remove",
     "removed_at",
     "restore_removed",

@@ -37,9 +37,7 @@ class Working:
     def __len__(self) -> int:
         return len(self.drafts)
 
-    def put(
-        self, row: Row, *, parents: tuple[Row, ...], path: str, is_append: bool = False
-    ) -> Row:
+    def put(self, row: Row, *, parents: tuple[Row, ...], path: str, is_append: bool = False) -> Row:
         """Note what becomes of a node; a second note about it takes the place of the first."""
         key = (row.part_id, row.node_id)
         earlier = self.drafts.get(key)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +18,7 @@ from millpond.kernel.write.commit import encode_commit, log_path, put_commit, re
 from millpond.kernel.write.info import engine_info
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from millpond.base.settings import Settings
     from millpond.kernel.table import DeltaTable

@@ -31,7 +31,7 @@ class OpLogRows:
     most_seq: int | None = None
     """Rows of later transactions are left out."""
     most_micros: int | None = None
-    _places: dict[tuple[str, str, int], tuple[str, int]] = field(default_factory=dict, repr=False)
+    places: dict[tuple[str, str, int], tuple[str, int]] = field(default_factory=dict, repr=False)
 
     def rows(self, part_id: str) -> Iterable[Row]:
         """Everything that happened in a directory."""
@@ -39,7 +39,7 @@ class OpLogRows:
         for path in self.state.files.get(part_id, ()):
             rows = read_rows(self.oplog.open_file(path).read(light_columns()), part_id)
             for number, row in enumerate(rows):
-                self._places[part_id, row.node_id, row.txn_seq] = (path, number)
+                self.places[part_id, row.node_id, row.txn_seq] = (path, number)
             found += rows
         return [row for row in found if self._counts(row)]
 
@@ -50,10 +50,10 @@ class OpLogRows:
 
     def content(self, row: Row) -> bytes | None:
         """What was written inline with this row."""
-        place = self._places.get((row.part_id, row.node_id, row.txn_seq))
+        place = self.places.get((row.part_id, row.node_id, row.txn_seq))
         if place is None:
             list(self.rows(row.part_id))
-            place = self._places[row.part_id, row.node_id, row.txn_seq]
+            place = self.places[row.part_id, row.node_id, row.txn_seq]
         path, number = place
         column = self.oplog.open_file(path).read(["content"]).column("content")
         found: bytes | None = column[number].as_py()
@@ -123,7 +123,7 @@ class OpLog:
         for part, partition in tree.known().items():
             if older.files.get(part) == newer.files.get(part):
                 made.keep(part, partition)
-        made.source._places.update(source._places)
+        made.source.places.update(source.places)
         return made
 
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:

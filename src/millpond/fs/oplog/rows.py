@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from millpond.fs.entry import EntryType, Row
 from millpond.fs.oplog.columns import column
-from millpond.plan.types import BINARY, BOOLEAN, LONG, STRING, TIMESTAMP, Struct
+from millpond.plan.types import BINARY, BOOLEAN, LONG, STRING, TIMESTAMP, DataType, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,7 +41,12 @@ SCHEMA: Final = Struct.of(
 )
 """The columns of the OpLog, which is a Delta table like any other."""
 
-_ARROW: Final = {STRING: pa.string(), LONG: pa.int64(), BINARY: pa.binary(), BOOLEAN: pa.bool_()}
+_ARROW: Final[dict[DataType, pa.DataType]] = {
+    STRING: pa.string(),
+    LONG: pa.int64(),
+    BINARY: pa.binary(),
+    BOOLEAN: pa.bool_(),
+}
 _TYPES: Final = {
     field.name: _ARROW.get(field.type, pa.timestamp("us", "UTC"))
     for field in SCHEMA

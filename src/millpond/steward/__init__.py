@@ -1,0 +1,8 @@
+"""The steward of a pond: transactions, control table, recovery, post-commit, maintenance.
+
+- `pond`: `Pond`, `open_pond`, `create_pond`
+- `read`, `write`: scopes; `scope` is what both can do; `handle` is one path in the hand
+- `commit`: the eight steps; `steps` names them for tests that crash there
+- `tables`: the Delta tables behind tables, series and collections
+- `control`: what was done, when and by whom; `recover`: what a crash left
+"""

@@ -1,0 +1,48 @@
+"""Rows on their way into a pond: what they are, whatever they come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millpond.base.errors import PathTypeError
+from millpond.plan.node import Plan
+
+if TYPE_CHECKING:
+    from millpond.plan.types import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Rows that can be written, and their columns."""
+
+    schema: Struct
+    data: Any
+
+
+def arrival(rows: Any, *, path: str) -> Arrival:
+    """A plan, a handle, a DataFrame of Spark or pandas, Arrow, dictionaries."""
+    import pyarrow as pa
+
+    from millpond.plan.arrow import from_arrow_schema
+    from millpond.plan.make import values
+
+    if isinstance(rows, Plan):
+        return Arrival(rows.schema, rows)
+    if type(rows).__module__.startswith("pandas."):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if hasattr(rows, "toArrow"):  # a DataFrame of Spark
+        rows = rows.toArrow()
+    if isinstance(rows, pa.Table | pa.RecordBatch):
+        return Arrival(from_arrow_schema(rows.schema), rows)
+    if hasattr(rows, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(rows)
+        return Arrival(from_arrow_schema(reader.schema), reader)
+    if isinstance(rows, list | tuple):
+        plan = values(list(rows))
+        return Arrival(plan.schema, plan)
+    raise PathTypeError(
+        f"a {type(rows).__name__} has no rows that could be written to {path}",
+        path=path,
+        hint="give an Arrow table, a DataFrame, a plan, or a list of dictionaries",
+    )

@@ -1,0 +1,243 @@
+"""`Pond`: where everything begins. `open_pond` and `create_pond` are `millpond.open` and `.create`.
+
+A pond is a directory or an object-store URL. It can be opened as often as one likes, by as many
+processes as one likes.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import threading
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from millpond.base.clock import Clock, SystemClock
+from millpond.base.errors import (
+    CommitError,
+    ConfigError,
+    PondExistsError,
+    PondNotFoundError,
+    ScopeError,
+)
+from millpond.base.ids import PondId
+from millpond.base.settings import Settings
+from millpond.base.store import open_store
+from millpond.fs.blobs import INLINE_BYTES, Blobs
+from millpond.fs.entry import to_micros
+from millpond.fs.oplog.persistence import OpLog
+from millpond.kernel.paths import table_location
+from millpond.steward.control import Control
+from millpond.steward.read import ReadScope
+from millpond.steward.recover import Recovery, finish_last, recover
+from millpond.steward.tables import NodeTables
+from millpond.steward.write import WriteScope, owner
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from millpond.fs.tree import Tree
+    from millpond.steward.handle import Handle
+
+VARIABLE: Final = "POND"
+"""The environment variable that says where the pond is."""
+
+
+class Follower(Protocol):
+    """Something that runs after a commit."""
+
+    def run(self, parent_seq: int) -> None:
+        """Run, and record how it went; a failure stays in there."""
+        ...
+
+
+def create_pond(
+    location: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Pond:
+    """Make a pond; where there is one already, that is an error, and nothing changes."""
+    place = table_location(location)
+    identity = _identity(clock or SystemClock())
+    try:
+        OpLog(place, settings=settings, clock=clock).latest()
+    except PondNotFoundError:
+        pass
+    else:
+        raise _exists(place)
+    try:
+        OpLog.create(place, {"pond": identity}, settings=settings, clock=clock)
+    except CommitError as error:  # another process was faster
+        raise _exists(place) from error
+    pond = Pond(place, settings=settings, clock=clock)
+    pond.control.create()
+    pond.control.set(identity)
+    return pond
+
+
+def open_pond(
+    location: str | os.PathLike[str] | None = None,
+    *,
+    settings: Settings | None = None,
+    clock: Clock | None = None,
+) -> Pond:
+    """Open a pond; without a location, the one that the variable POND names."""
+    given = os.environ.get(VARIABLE) if location is None else location
+    if not given:
+        raise ConfigError(
+            "it is not said which pond is meant",
+            hint="set the variable POND, or give a location (--pond)",
+        )
+    pond = Pond(table_location(given), settings=settings, clock=clock)
+    pond.refresh()
+    return pond
+
+
+class Pond:
+    """A pond in the hand."""
+
+    def __init__(
+        self, location: str, *, settings: Settings | None = None, clock: Clock | None = None
+    ) -> None:
+        self.location = location
+        self.settings = settings
+        self.clock: Clock = clock or SystemClock()
+        self.store = open_store(location, settings=settings)
+        self.oplog = OpLog(location, settings=settings, clock=self.clock)
+        self.blobs = Blobs(self.store, inline_bytes=INLINE_BYTES)
+        self.tables = NodeTables(location, settings=settings)
+        self.control = Control(location, settings=settings, clock=self.clock)
+        self._scope: ReadScope | None = None
+        self._writing: dict[tuple[int, int | None], WriteScope] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"Pond({self.location!r})"
+
+    def __enter__(self) -> Pond:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+    @property
+    def engine(self) -> str:
+        """The engine for rows, as the settings say."""
+        chosen = (self.settings or Settings.load()).engine
+        return "arrow" if chosen == "auto" else chosen
+
+    # Reading
+
+    def read(self, *, as_of: int | datetime | None = None, fresh: bool = True) -> ReadScope:
+        """The pond pinned at its newest state, or as it was after a transaction or at a time."""
+        self.check_open()
+        if as_of is None:
+            if fresh or self._scope is None:
+                self.refresh()
+            assert self._scope is not None
+            return self._scope
+        if isinstance(as_of, int):
+            return ReadScope(self, self.oplog.as_of(txn_seq=as_of))
+        return ReadScope(self, self.oplog.as_of(micros=to_micros(as_of)))
+
+    def refresh(self) -> ReadScope:
+        """Go on to the newest state; scopes and handles from before go on seeing what they saw."""
+        self.check_open()
+        if self._scope is None:
+            tree = self.oplog.latest()
+            finish_last(self, tree)
+        else:
+            tree = self.oplog.refresh(self._scope.tree)
+        if self._scope is None or tree is not self._scope.tree:
+            self._scope = ReadScope(self, tree)
+        return self._scope
+
+    def __getitem__(self, path: str) -> Handle:
+        return self.read(fresh=False)[path]
+
+    # Writing
+
+    def write(self, message: str | None = None, **info: Any) -> WriteScope:
+        """Begin a transaction: `with pond.write() as tx: ...; tx.commit()`."""
+        return self.begin({**({"message": message} if message else {}), **info}, kind="write")
+
+    def begin(self, info: Mapping[str, Any], *, kind: str) -> WriteScope:
+        """Begin a transaction of any kind."""
+        self.check_open()
+        key = owner()
+        with self._lock:
+            if key in self._writing:
+                raise ScopeError(
+                    "a transaction of this pond is open in the same task",
+                    hint="pass the open one on, or end it first",
+                )
+            scope = WriteScope(self, self.refresh().tree, info, kind=kind)
+            self._writing[key] = scope
+        return scope
+
+    def leave(self, scope: WriteScope) -> None:
+        """A transaction has ended."""
+        with self._lock:
+            for key, known in list(self._writing.items()):
+                if known is scope:
+                    del self._writing[key]
+
+    def moved_on(self, tree: Tree) -> None:
+        """A transaction of this process has made a new state."""
+        known = self._scope
+        if known is None or known.tree.version < tree.version:
+            self._scope = ReadScope(self, tree)
+
+    def post_commit(self, kind: str, tree: Tree) -> list[Follower]:
+        """What is to run after a transaction; what runs after commits has no followers itself."""
+        del kind, tree
+        return []
+
+    # The pond itself
+
+    def recover(self, *, patience_s: float = 0.0) -> Recovery:
+        """Finish what a crash left."""
+        self.check_open()
+        found = recover(self, patience_s=patience_s)
+        self.refresh()
+        return found
+
+    def identity(self) -> dict[str, str]:
+        """Who the pond is: id, birth, host, user."""
+        return {k: v for k, v in self.control.metadata().items() if k.startswith("pond.")}
+
+    def close(self) -> None:
+        """Refuse new work; scopes and handles that are there are left alone."""
+        self._is_closed = True
+
+    def check_open(self) -> None:
+        """Raise if the pond was closed."""
+        if self._is_closed:
+            raise ScopeError("this pond is closed", hint="open it again: millpond.open(location)")
+
+
+def _identity(clock: Clock) -> dict[str, str]:
+    return {
+        "pond.id": str(PondId.new()),
+        "pond.born": clock.now().isoformat(),
+        "pond.host": socket.gethostname(),
+        "pond.user": _user(),
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container without a name for its user
+        return str(os.getuid())
+
+
+def _exists(place: str) -> PondExistsError:
+    return PondExistsError(
+        f"there is a pond at {place} already",
+        location=place,
+        hint="use it, or choose another place",
+    )

@@ -1,0 +1,46 @@
+"""`ReadScope`: a pond pinned at one version. It never changes and may be shared and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millpond.steward.scope import Scope
+
+if TYPE_CHECKING:
+    from millpond.fs.tree import Tree
+    from millpond.steward.pond import Pond
+
+
+class ReadScope(Scope):
+    """A pond as it was at one moment, for ever."""
+
+    tree: Tree
+
+    def __init__(self, pond: Pond, tree: Tree) -> None:
+        self.pond = pond
+        self.tree = tree
+
+    def __repr__(self) -> str:
+        return f"ReadScope({self.pond.location!r}, txn_seq={self.txn_seq})"
+
+    def __enter__(self) -> ReadScope:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        """Nothing has to be given back."""
+
+    @property
+    def txn_seq(self) -> int:
+        """The last transaction that it sees."""
+        return self.tree.txn_seq
+
+    @property
+    def version(self) -> int:
+        """The version of the OpLog."""
+        return self.tree.version
+
+    def refresh(self) -> ReadScope:
+        """A new scope with what has come since; this one stays as it is."""
+        self.pond.check_open()
+        newer = self.pond.oplog.refresh(self.tree)
+        return self if newer is self.tree else ReadScope(self.pond, newer)

@@ -1,0 +1,207 @@
+"""What every scope can do: find nodes and read them. `read.py` and `write.py` are its two kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError, ScopeError
+from millpond.fs.entry import EntryType, Row, from_micros
+from millpond.fs.paths import split_version
+from millpond.fs.resolve import Located, resolve, try_resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from millpond.fs.tree import TreeLike
+    from millpond.kernel.table import DeltaTable
+    from millpond.plan.node import Plan
+    from millpond.steward.handle import Handle
+    from millpond.steward.pond import Pond
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What is known of a node without reading it."""
+
+    path: str
+    entry_type: EntryType
+    version: int
+    size: int | None
+    modified: datetime | None
+    node_id: str
+    txn_seq: int
+    blake3: str | None = None
+    min_event_time: datetime | None = None
+    max_event_time: datetime | None = None
+    time_column: str | None = None
+    factory: str | None = None
+    target: str | None = None
+    """Of a symbolic link."""
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it has children."""
+        return self.entry_type.is_directory
+
+
+class Scope:
+    """A pond at one version, in the hand."""
+
+    pond: Pond
+    tree: TreeLike
+
+    def check(self) -> None:
+        """Raise if the scope can't be used any more, or not here."""
+
+    def __getitem__(self, path: str) -> Handle:
+        from millpond.steward.handle import Handle
+
+        return Handle(self, path)
+
+    # Finding
+
+    def locate(self, path: str, *, follow: bool = True) -> Located:
+        """The node at a path, `@v3` taken off."""
+        self.check()
+        return resolve(self.tree, split_version(path).path, follow=follow)
+
+    def exists(self, path: str) -> bool:
+        """Whether something is at a path, or at a version of it."""
+        self.check()
+        plain, version = split_version(path)
+        found = try_resolve(self.tree, plain)
+        if found is None or version is None:
+            return found is not None
+        return any(row.version == version for row in self.versions(plain))
+
+    def stat(self, path: str, *, follow: bool = True) -> Stat:
+        """What is known of a node."""
+        found = self.locate(path, follow=follow)
+        row = self.row(path) if follow else found.row
+        return self.stat_of(found.path, row)
+
+    def stat_of(self, path: str, row: Row | None) -> Stat:
+        """What a row says."""
+        if row is None:
+            return Stat(path, EntryType.DIRECTORY, 1, None, None, "", 0)
+        link = row.entry_type is EntryType.SYMLINK
+        return Stat(
+            path=path,
+            entry_type=row.entry_type,
+            version=row.version,
+            size=row.size,
+            modified=row.time if row.timestamp else None,
+            node_id=row.node_id,
+            txn_seq=row.txn_seq,
+            blake3=row.blake3,
+            min_event_time=_time(row.min_event_time),
+            max_event_time=_time(row.max_event_time),
+            time_column=row.time_column,
+            factory=row.factory,
+            target=(self.tree.content(row) or b"").decode() if link else None,
+        )
+
+    def children(self, path: str = "/") -> dict[str, Stat]:
+        """What is in a directory, by name."""
+        found = self.locate(path)
+        if not found.entry_type.is_directory:
+            raise PathTypeError(f"{path} is a {found.entry_type}: nothing is in it", path=path)
+        base = "" if found.path == "/" else found.path
+        rows = self.tree.children(found.node_id)
+        return {name: self.stat_of(f"{base}/{name}", row) for name, row in rows.items()}
+
+    def row(self, path: str) -> Row:
+        """The row of a path's version: the latest, or the one that `@v3` names."""
+        plain, version = split_version(path)
+        found = self.locate(plain)
+        if found.row is None:
+            raise DirectoryError(f"{path} is the root directory", path=path)
+        if version is None or version == found.row.version:
+            return found.row
+        rows = self.versions(plain)
+        for row in reversed(rows):
+            if row.version == version:
+                return row
+        known = sorted({row.version for row in rows})
+        shown = f"{known[0]} to {known[-1]}" if len(known) > 1 else f"{known[0]} alone"
+        raise PathNotFoundError(
+            f"{plain} has no version {version}", path=path, hint=f"it has {shown}"
+        )
+
+    def versions(self, path: str) -> list[Row]:
+        """What was written to a node, oldest first: the last row of each version."""
+        found = self.locate(path)
+        if found.row is None:
+            return []
+        rows = self.tree.history(found.row.part_id, found.row.node_id)
+        last: dict[int, Row] = {}
+        for row in rows:
+            if not row.removed:
+                last.setdefault(row.version, row)
+        return [last[version] for version in sorted(last)]
+
+    # Bytes
+
+    def read_chunks(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file in pieces, checked against their hash."""
+        row = self.row(path)
+        if row.entry_type.is_directory:
+            raise DirectoryError(f"{path} is a directory", path=path, hint="list it")
+        if not row.entry_type.is_bytes:
+            raise PathTypeError(
+                f"{path} is a {row.entry_type}: it has rows, not bytes",
+                path=path,
+                hint="read it as a table",
+            )
+        parts = [row]
+        plain, version = split_version(path)
+        if row.entry_type is EntryType.DATA_SERIES and version is None:
+            parts = self.versions(plain)
+        return self._chunks(parts, path)
+
+    def _chunks(self, rows: list[Row], path: str) -> Iterator[bytes]:
+        for row in rows:
+            yield from self.pond.blobs.read(row, self.tree.content(row), path=path)
+
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a file."""
+        return b"".join(self.read_chunks(path))
+
+    # Rows
+
+    def delta(self, path: str) -> DeltaTable:
+        """The Delta table behind a path, at the path's version."""
+        row = self.row(path)
+        if not row.entry_type.is_table:
+            raise PathTypeError(
+                f"{path} is a {row.entry_type}: it has no rows",
+                path=path,
+                hint="read it as bytes" if row.entry_type.is_bytes else "list it",
+            )
+        return self.table_of(row)
+
+    def table_of(self, row: Row) -> DeltaTable:
+        """The Delta table of a row."""
+        return self.pond.tables.open(row)
+
+    def plan(self, path: str, **how: Any) -> Plan:
+        """The rows of a path as a plan; a series only within its bounds."""
+        from millpond.steward.temporal import rows_of
+
+        return rows_of(self, path, **how)
+
+    def to_arrow(self, path: str, **how: Any) -> pa.Table:
+        """The rows of a path."""
+        return self.plan(path, **how).to_arrow(engine=self.pond.engine)
+
+    def not_writable(self) -> ScopeError:
+        """The error for a write in the wrong scope."""
+        return ScopeError("this scope only reads", hint="with pond.write() as tx: ...; tx.commit()")
+
+
+def _time(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
