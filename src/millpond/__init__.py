@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from millpond.plan.sources import CsvOptions
     from millpond.steward.pond import Pond
     from millpond.steward.pond import create_pond as create
-    from millpond.steward.pond import open_pond as open
+    from millpond.steward.pond import open_pond as open  # noqa: A004 - millpond.open(...)
     from millpond.steward.read import ReadScope
     from millpond.steward.write import WriteScope
 
