@@ -64,16 +64,33 @@ class Partition:
             found.setdefault(row.node_id, []).append(row)
         return cls({node: tuple(rows) for node, rows in found.items()})
 
+    def extended(self, rows: Iterable[Row]) -> Partition:
+        """With what happened later."""
+        found, changed = dict(self.by_node), set()
+        for row in sorted(rows, key=lambda row: row.txn_seq):
+            found[row.node_id] = (*found.get(row.node_id, ()), row)
+            changed.add(row.node_id)
+        made = Partition(found)
+        if "live" in self.__dict__:  # almost sorted already, which is quick to sort
+            last = [row for row in self.live.values() if row.node_id not in changed]
+            last += [found[node][-1] for node in changed if not found[node][-1].removed]
+            made.__dict__["live"] = {row.name: row for row in sorted(last, key=_name)}
+        return made
+
     @cached_property
     def live(self) -> dict[str, Row]:
         """What is there now, by name."""
         last = (rows[-1] for rows in self.by_node.values())
-        return {row.name: row for row in sorted(last, key=lambda row: row.name) if not row.removed}
+        return {row.name: row for row in sorted(last, key=_name) if not row.removed}
 
     @cached_property
     def newest(self) -> int:
         """The last transaction that did something here."""
         return max((rows[-1].txn_seq for rows in self.by_node.values()), default=0)
+
+
+def _name(row: Row) -> str:
+    return row.name
 
 
 @dataclass

@@ -13,7 +13,7 @@ from millpond.fs.oplog.rows import PARTITION, SCHEMA, light_columns, read_rows, 
 from millpond.fs.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow.parquet as pq
 
@@ -35,13 +35,22 @@ class OpLogRows:
 
     def rows(self, part_id: str) -> Iterable[Row]:
         """Everything that happened in a directory."""
+        return self.rows_in(part_id, self.state.files.get(part_id, ()))
+
+    def rows_in(self, part_id: str, paths: Iterable[str]) -> list[Row]:
+        """The rows of some files of a directory."""
         found: list[Row] = []
-        for path in self.state.files.get(part_id, ()):
-            rows = read_rows(self.oplog.open_file(path).read(light_columns()), part_id)
-            for number, row in enumerate(rows):
-                self.places[part_id, row.node_id, row.txn_seq] = (path, number)
+        for path in paths:
+            table = self.oplog.open_file(path).read(light_columns(), use_threads=False)
+            rows = read_rows(table, part_id)
+            self.remember(path, rows)
             found += rows
         return [row for row in found if self._counts(row)]
+
+    def remember(self, path: str, rows: Iterable[Row]) -> None:
+        """Where the contents of rows are."""
+        for number, row in enumerate(rows):
+            self.places[row.part_id, row.node_id, row.txn_seq] = (path, number)
 
     def _counts(self, row: Row) -> bool:
         if self.most_seq is not None and row.txn_seq > self.most_seq:
@@ -50,12 +59,14 @@ class OpLogRows:
 
     def content(self, row: Row) -> bytes | None:
         """What was written inline with this row."""
-        place = self.places.get((row.part_id, row.node_id, row.txn_seq))
-        if place is None:
+        key = (row.part_id, row.node_id, row.txn_seq)
+        place = self.places.get(key)
+        if place is None or place[0] not in self.state.files.get(row.part_id, ()):
             list(self.rows(row.part_id))
-            place = self.places[row.part_id, row.node_id, row.txn_seq]
+            place = self.places[key]
         path, number = place
-        column = self.oplog.open_file(path).read(["content"]).column("content")
+        table = self.oplog.open_file(path).read(["content"], use_threads=False)
+        column = table.column("content")
         found: bytes | None = column[number].as_py()
         return found
 
@@ -115,15 +126,30 @@ class OpLog:
             return tree
         return self._follow(tree, newer)
 
-    def _follow(self, tree: Tree, newer: LogState) -> Tree:
-        older, made = state_of(tree), self._tree(newer)
-        source = tree.source
+    def _follow(
+        self, tree: Tree, newer: LogState, written: Mapping[str, Sequence[Row]] | None = None
+    ) -> Tree:
+        """A newer tree that takes over directories, and reads only files that are new in them.
+
+        `written` has the rows of the transaction that made it, which need not be read at all.
+        """
+        older, source = state_of(tree), tree.source
         assert isinstance(source, OpLogRows)
-        assert isinstance(made.source, OpLogRows)
+        rows = OpLogRows(self, newer, places=source.places)
+        made = Tree(rows, newer.version, int(newer.last.get("txn_seq", 0)))
         for part, partition in tree.known().items():
-            if older.files.get(part) == newer.files.get(part):
+            before, after = older.files.get(part, ()), newer.files.get(part, ())
+            if after[: len(before)] != before:
+                continue  # it was compacted
+            new = after[len(before) :]
+            mine = None if written is None else written.get(part)
+            if mine is not None and len(new) == 1:
+                rows.remember(new[0], mine)
+                made.keep(part, partition.extended(replace(row, content=None) for row in mine))
+            elif new:
+                made.keep(part, partition.extended(rows.rows_in(part, new)))
+            else:
                 made.keep(part, partition)
-        made.source.places.update(source.places)
         return made
 
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
@@ -149,7 +175,7 @@ class OpLog:
         ]
         info = {"txn_seq": seq, "timestamp": micros, "txn_id": commit.txn_id, **commit.info}
         newer = self.log.commit(state, files, info, txn_id=commit.txn_id)
-        return None if newer is None else self._follow(base, newer)
+        return None if newer is None else self._follow(base, newer, parts)
 
 
 def state_of(tree: Tree) -> LogState:
