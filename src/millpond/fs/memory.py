@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from millpond.base.clock import Clock, SystemClock
@@ -17,15 +18,22 @@ if TYPE_CHECKING:
     from millpond.fs.persistence import Commit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Rows:
     """The rows of the first transactions."""
 
     all: tuple[Row, ...]
 
+    @cached_property
+    def _by_part(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.all:
+            found.setdefault(row.part_id, []).append(row)
+        return found
+
     def rows(self, part_id: str) -> Iterable[Row]:
         """Everything that happened in a directory."""
-        return [row for row in self.all if row.part_id == part_id]
+        return self._by_part.get(part_id, ())
 
     def content(self, row: Row) -> bytes | None:
         """Rows here have their content with them."""

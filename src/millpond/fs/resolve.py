@@ -91,6 +91,14 @@ def try_resolve(tree: TreeLike, path: str, *, follow: bool = True) -> Located | 
     return Located(join(*parts(path)), tuple(chain))
 
 
+def follow_link(tree: TreeLike, found: Located) -> Located | None:
+    """What a link leads to; None if it leads nowhere, in a circle, or through a file."""
+    try:
+        return try_resolve(tree, found.path)
+    except (LinkLoopError, NoDirectoryError):
+        return None
+
+
 def not_found(tree: TreeLike, path: str) -> PathNotFoundError:
     """An error that says what is nearby."""
     names = list(parts(path))
