@@ -89,7 +89,7 @@ class Committing:
             pending = scope.pending.get(key[1])
             if pending is None or draft.row.removed:
                 continue
-            table = pending.stage(self.pond.settings)
+            table = pending.stage()
             row = replace(
                 draft.row,
                 delta_version=table.version,
@@ -166,6 +166,8 @@ class Committing:
         staged = state_of(tree).last.get("staged", ())
         with step("publish"):
             pond.tables.publish(staged)
+        for node_id, pending in self.scope.pending.items():
+            pond.tables.keep(node_id, pending.published())
         pond.moved_on(tree)
         self._look_after(tree, staged)
         with step("data_committed"):

@@ -5,6 +5,7 @@ OpLog names them; then they are published, so that every reader of Delta sees th
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 DIRECTORY: Final = "tables"
 CHECKPOINT_EVERY: Final = 10
+MOST_COMMITS: Final = 20
+MOST_KEPT: Final = 1000
 _log = logging.getLogger("millpond.steward")
 
 
@@ -55,14 +58,22 @@ class PendingTable:
             self.tx = Transaction(self.table)
         return self.tx
 
-    def stage(self, settings: Settings | None) -> DeltaTable:
+    def stage(self) -> DeltaTable:
         """Stage what is open; the table as it will be."""
         if self.tx is not None:
             tx, self.tx = self.tx, None
             self.done.append(tx)
             self.staged.append(tx.stage())
-            self.table = with_staged(self.table.location, self.staged, settings)
+            self.table = tx.ratified(self.staged[-1])
         return self.table
+
+    def published(self) -> DeltaTable:
+        """The table when all that was staged is published; nothing is read for it."""
+        snapshot = self.table.snapshot
+        places = {staged.version: staged.published() for staged in self.staged}
+        commits = tuple(places.get(file.name.version, file) for file in snapshot.segment.commits)
+        segment = replace(snapshot.segment, commits=commits)
+        return DeltaTable(replace(snapshot, segment=segment), self.table.settings)
 
     @property
     def adds(self) -> list[dict[str, Any]]:
@@ -85,7 +96,7 @@ class PendingTable:
         again.add_files(adds)
         self.earlier += self.done
         self.staged, self.done, self.table, self.tx = [], [], newer, again
-        self.stage(settings)
+        self.stage()
 
     def rollback(self) -> None:
         """Take back everything that was put for it."""
@@ -103,6 +114,18 @@ class NodeTables:
     def __init__(self, location: str, *, settings: Settings | None = None) -> None:
         self.location = f"{location}/{DIRECTORY}"
         self.settings = settings
+        self._kept: OrderedDict[str, DeltaTable] = OrderedDict()
+        self._published: tuple[str, ...] = ()
+        """What was published last, by this process or before its eyes."""
+
+    def keep(self, node_id: str, table: DeltaTable) -> None:
+        """Remember a version of a table that is published: it will not change."""
+        self._kept.pop(node_id, None)
+        # With many commits to read, a checkpoint that is there by now serves better.
+        if len(table.snapshot.segment.commits) <= MOST_COMMITS:
+            self._kept[node_id] = table
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
 
     def place(self, node_id: str) -> str:
         """Where a node's table is."""
@@ -115,9 +138,14 @@ class NodeTables:
     def open(self, row: Row) -> DeltaTable:
         """A node's table as a row of the OpLog knows it, published or not."""
         place, version = self.place(row.node_id), row.delta_version
+        kept = self._kept.get(row.node_id)
+        if kept is not None and kept.version == version:
+            return kept
         for _ in range(2):
             try:
-                return delta_table(place, version, settings=self.settings)
+                found = delta_table(place, version, settings=self.settings)
+                self.keep(row.node_id, found)
+                return found
             except VersionNotFoundError:
                 if not row.staged_commit:
                     raise
@@ -146,11 +174,15 @@ class NodeTables:
 
     def publish(self, staged: Sequence[Mapping[str, Any]]) -> int:
         """Publish what a transaction has staged; how many of them were not published yet."""
+        paths = tuple(path for item in staged for path in item["paths"])
+        if paths == self._published:
+            return 0
         count = 0
         for item in staged:
             store = self.store(item["node_id"])
             for path in item["paths"]:
                 count += self._publish(store, item["node_id"], path)
+        self._published = paths
         return count
 
     def _publish(self, store: Store, node_id: str, path: str) -> int:

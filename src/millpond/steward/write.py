@@ -325,7 +325,7 @@ class WriteScope(Scope):
         latest = self.work.latest(row.part_id, row.node_id)
         if pending is None or latest is None or latest.version != row.version:
             return super().table_of(row)
-        return pending.stage(self.pond.settings)
+        return pending.stage()
 
     def _new_table(self, row: Row, schema: Struct, path: str) -> PendingTable:
         made = self.pond.tables.create(row.node_id, schema, path=path, name=row.name)

@@ -22,6 +22,7 @@ from millpond.base.errors import (
 from millpond.kernel.actions import json_line
 from millpond.kernel.names import (
     LOG_DIRECTORY,
+    LogName,
     commit_name,
     file_name,
     parse_name,
@@ -56,6 +57,12 @@ class StagedCommit:
         name = parse_staged_name(file_name(self.path))
         assert name is not None
         return LogFile(f"{self.table}/{self.path}", name, self.size, self.modified)
+
+    def published(self) -> LogFile:
+        """The commit in its place in the log, once it is published."""
+        name = LogName("commit", self.version, self.version)
+        path = f"{self.table}/{log_path(commit_name(self.version))}"
+        return LogFile(path, name, self.size, self.modified)
 
 
 def encode_commit(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> bytes:

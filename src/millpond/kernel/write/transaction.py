@@ -21,6 +21,8 @@ from millpond.base.errors import (
     StoreError,
 )
 from millpond.kernel.features import is_catalog_managed
+from millpond.kernel.snapshot import Snapshot
+from millpond.kernel.table import DeltaTable
 from millpond.kernel.times import ENABLED_VERSION, has_stated_times
 from millpond.kernel.write.changing import Changing
 from millpond.kernel.write.checksum import checksum, counted_on, put_checksum, read_checksum
@@ -137,6 +139,14 @@ class Transaction(Changing):
         self.pending.put.append(staged.path)
         self.is_over = True
         return staged
+
+    def ratified(self, staged: StagedCommit, *, published: bool = False) -> DeltaTable:
+        """The table once a catalog has ratified what was staged; nothing is read for it."""
+        file = staged.published() if published else staged.ratified()
+        older = self.base.segment
+        segment = replace(older, version=staged.version, commits=(*older.commits, file))
+        snapshot = Snapshot(segment, self._protocol(), self._stamped(staged.version))
+        return DeltaTable(snapshot, self.table.settings)
 
     def rollback(self) -> None:
         """Give it up: everything that was put for it is removed."""

@@ -1,0 +1,1 @@
+"""Ponds: what people wait for, against `deltalake` and against a bare import."""
