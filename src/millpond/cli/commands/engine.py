@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from millpond.cli.output import write_rows
-
 if TYPE_CHECKING:
-    from millpond.cli.main import Context
+    from millpond.cli.context import Context
 
 
 @click.group("engine", help="Show the engines that can run here.")
@@ -23,7 +21,7 @@ def status(context: Context) -> None:
     """Show each engine, whether it can run here, and if not, why."""
     from millpond.plan.plugins import ENGINES
 
-    write_rows([_describe(name) for name in ENGINES.names()], as_json=context.as_json)
+    context.out.rows([_describe(name) for name in ENGINES.names()])
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -1,0 +1,96 @@
+"""`Context`: what the global options said, and how a command gets at the pond. Imports are lazy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import ConfigError
+from millpond.cli.output import Output
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from millpond.base.settings import Settings
+    from millpond.fs.tree import Tree
+    from millpond.steward.pond import Pond
+    from millpond.steward.read import ReadScope
+    from millpond.steward.write import WriteScope
+
+HERE: Final = ".pond"
+"""A pond of this name in the working directory, or above it, is taken if none is named."""
+
+
+@dataclass
+class Context:
+    """One call of `pond`."""
+
+    location: str | None = None
+    """As `--pond` or the variable POND says."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    engine: str | None = None
+    args: Sequence[str] = ()
+    """The whole command line."""
+    out: Output = field(default_factory=Output)
+
+    @property
+    def as_json(self) -> bool:
+        """Whether data and errors are JSON."""
+        return self.out.as_json
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings, with what the global options say on top."""
+        from millpond.base.settings import Settings
+
+        return Settings.load(engine=self.engine)
+
+    @property
+    def place(self) -> str:
+        """Where the pond is."""
+        found = self.location or find_pond()
+        if found is None:
+            raise ConfigError(
+                "it is not said which pond is meant",
+                hint="make one here: pond init; or name one: --pond PATH, or the variable POND",
+            )
+        return found
+
+    @cached_property
+    def _pond(self) -> Pond:
+        from millpond.steward.pond import open_pond
+
+        return open_pond(self.place, settings=self.settings)
+
+    def open_pond(self) -> Pond:
+        """The pond; opened once a call."""
+        return self._pond
+
+    def tree(self) -> Tree:
+        """The newest tree, to look at."""
+        return self.read().tree
+
+    def read(self, as_of: int | datetime | None = None) -> ReadScope:
+        """The pond as it is, or as it was after a transaction or at a time."""
+        return self.open_pond().read(as_of=as_of)
+
+    def write(self, command: str) -> WriteScope:
+        """Begin the transaction of a command, which remembers the command line and who gave it."""
+        from millpond.cli.redact import safe_args, safe_environment
+
+        return self.open_pond().write(
+            command, args=safe_args(self.args), environment=safe_environment()
+        )
+
+
+def find_pond(start: str | os.PathLike[str] | None = None) -> str | None:
+    """The `.pond` in a directory or the nearest one above it."""
+    directory = Path(start or Path.cwd()).absolute()
+    for each in (directory, *directory.parents):
+        if (each / HERE / "data" / "_delta_log").is_dir():
+            return str(each / HERE)
+    return None

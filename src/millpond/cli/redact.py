@@ -1,0 +1,50 @@
+"""The command line as the pond may remember it: what looks like a secret is left out."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ENVIRONMENT: Final = ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME", "TZ", "POND", "MILLPOND_ENGINE")
+"""The variables that are remembered; no others are."""
+HIDDEN: Final = "***"
+
+_NAMES: Final = r"secret|password|passwd|token|access[._-]?key|api[._-]?key|credential|signature"
+_SENSITIVE: Final = re.compile(_NAMES, re.IGNORECASE)
+_PAIR: Final = re.compile(rf"((?:^|[?&;\s,])[^=?&;\s,]*(?:{_NAMES})[^=?&;\s,]*=)[^&;\s,]*", re.I)
+_USER: Final = re.compile(r"(://)[^/@\s]*@")
+
+
+def safe_text(text: str) -> str:
+    """A text without what looks like a secret.
+
+    >>> safe_text("s3://ann:hush@host/x?token=abc&page=2")
+    's3://***@host/x?token=***&page=2'
+    >>> safe_text("password=hush"), safe_text("site=north")
+    ('password=***', 'site=north')
+    """
+    return _PAIR.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
+
+
+def safe_args(args: Sequence[str]) -> list[str]:
+    """Arguments without secrets; what follows an option like `--token` is one.
+
+    >>> safe_args(["-v", "api_key=1", "copy", "--password", "x", "/a"])
+    ['-v', 'api_key=***', 'copy', '--password', '***', '/a']
+    """
+    found: list[str] = []
+    hide = False
+    for arg in args:
+        found.append(HIDDEN if hide else safe_text(arg))
+        hide = arg.startswith("-") and "=" not in arg and bool(_SENSITIVE.search(arg))
+    return found
+
+
+def safe_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The few variables that are remembered."""
+    env = os.environ if env is None else env
+    return {name: safe_text(env[name]) for name in ENVIRONMENT if env.get(name)}
