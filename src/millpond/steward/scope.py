@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Unpack
 
 from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError, ScopeError
 from millpond.fs.entry import EntryType, Row, from_micros
@@ -12,15 +13,19 @@ from millpond.fs.resolve import Located, resolve, try_resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     import pyarrow as pa
 
     from millpond.fs.tree import TreeLike
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
+    from millpond.plan.sources import Stored
     from millpond.steward.handle import Handle
     from millpond.steward.pond import Pond
+    from millpond.steward.temporal import Wanted
+
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,8 @@ class Scope:
 
     # Bytes
 
-    def read_chunks(self, path: str) -> Iterator[bytes]:
-        """The bytes of a file in pieces, checked against their hash."""
+    def byte_rows(self, path: str) -> list[Row]:
+        """The rows whose bytes, one behind the other, are those of a file."""
         row = self.row(path)
         if row.entry_type.is_directory:
             raise DirectoryError(f"{path} is a directory", path=path, hint="list it")
@@ -157,11 +162,14 @@ class Scope:
                 path=path,
                 hint="read it as a table",
             )
-        parts = [row]
         plain, version = split_version(path)
         if row.entry_type is EntryType.DATA_SERIES and version is None:
-            parts = self.versions(plain)
-        return self._chunks(parts, path)
+            return self.versions(plain)
+        return [row]
+
+    def read_chunks(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file in pieces, checked against their hash."""
+        return self._chunks(self.byte_rows(path), path)
 
     def _chunks(self, rows: list[Row], path: str) -> Iterator[bytes]:
         for row in rows:
@@ -188,15 +196,23 @@ class Scope:
         """The Delta table of a row."""
         return self.pond.tables.open(row)
 
-    def plan(self, path: str, **how: Any) -> Plan:
+    def plan(self, path: str, **wanted: Unpack[Wanted]) -> Plan:
         """The rows of a path as a plan; a series only within its bounds."""
         from millpond.steward.temporal import rows_of
 
-        return rows_of(self, path, **how)
+        return rows_of(self, path, **wanted)
 
-    def to_arrow(self, path: str, **how: Any) -> pa.Table:
+    def resolve(self, stored: Stored) -> Plan:
+        """What `stored(path, columns)` in a plan is here: those columns, in that order."""
+        found = self.plan(stored.path)
+        names = stored.schema.names
+        # Where a column is missing, whoever asks compares both schemas, and says so.
+        is_there = set(names) <= set(found.schema.names)
+        return found.select(*names) if is_there and names != found.schema.names else found
+
+    def to_arrow(self, path: str, **wanted: Unpack[Wanted]) -> pa.Table:
         """The rows of a path."""
-        return self.plan(path, **how).to_arrow(engine=self.pond.engine)
+        return self.plan(path, **wanted).to_arrow(engine=self.pond.engine)
 
     def not_writable(self) -> ScopeError:
         """The error for a write in the wrong scope."""
@@ -204,4 +220,10 @@ class Scope:
 
 
 def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
+    """As far as Python can tell: it knows the years 1 to 9999."""
+    if micros is None:
+        return None
+    try:
+        return from_micros(micros)
+    except OverflowError:
+        return _FIRST if micros < 0 else _LAST

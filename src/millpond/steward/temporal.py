@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final
+from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from millpond.base.errors import PathTypeError, SchemaError
-from millpond.fs.entry import EntryType, from_micros, to_micros
+from millpond.fs.entry import from_micros
 from millpond.fs.paths import split_version
+from millpond.plan.arguments import wrong
 from millpond.plan.expr import col, lit
 from millpond.plan.types import TIMESTAMP, TIMESTAMP_NTZ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from millpond.fs.entry import Row
     from millpond.kernel.table import DeltaTable
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 
 TIME_COLUMNS: Final = ("timestamp", "Timestamp", "event_time", "time", "ts", "datetime")
 """Where the time of a series is looked for, unless it is said."""
+
+
+class Wanted(TypedDict, total=False):
+    """Which of a path's rows are wanted, and what of them."""
+
+    columns: Sequence[str] | None
+    predicate: Expr | None
+    time_start: datetime | None
+    """Of a series: not before, and `time_end`, not after."""
+    time_end: datetime | None
 
 
 def time_column_of(schema: Struct, declared: str | None, *, path: str) -> str:
@@ -51,7 +63,11 @@ def time_column_of(schema: Struct, declared: str | None, *, path: str) -> str:
 def event_times(
     table: DeltaTable, adds: Sequence[dict[str, Any]], column: str
 ) -> tuple[int | None, int | None]:
-    """The first and last time in new files, from the statistics that Parquet keeps."""
+    """The first and last time in new files, from the statistics that Parquet keeps.
+
+    They are exact, and numbers, since a file may hold times that Python has no datetime for. The
+    statistics of a Delta log are rounded to milliseconds.
+    """
     from urllib.parse import unquote
 
     import pyarrow as pa
@@ -70,58 +86,69 @@ def event_times(
         at = names.index(physical)
         for group in range(metadata.num_row_groups):
             statistics = metadata.row_group(group).column(at).statistics
-            if statistics is not None and statistics.has_min_max:
-                found += [_micros(statistics.min), _micros(statistics.max)]
+            if statistics is not None and statistics.has_min_max:  # nulls have none
+                found += [statistics.min_raw, statistics.max_raw]
     return (min(found), max(found)) if found else (None, None)
 
 
-def _micros(value: datetime) -> int:
-    return to_micros(value if value.tzinfo else value.replace(tzinfo=UTC))
+def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
+    """The rows of a path, within the bounds of its series and within a time range.
+
+    Both ends of a range belong to it. A time without a zone is UTC, and rows without a time are in
+    no range. Files that lie outside are not opened, and neither are their row groups decoded.
+    """
+    row, table = scope.row(path), scope.delta(path)
+    conditions = [*_bounds(scope, path, row, table), *_range(path, row, table, wanted)]
+    predicate = wanted.get("predicate")
+    conditions += [] if predicate is None else [predicate]
+    both = reduce(and_, conditions) if conditions else None
+    return table.scan(wanted.get("columns"), both).plan()
 
 
-def rows_of(
-    scope: Scope,
-    path: str,
-    *,
-    columns: Sequence[str] | None = None,
-    predicate: Expr | None = None,
-    time_start: datetime | None = None,
-    time_end: datetime | None = None,
-) -> Plan:
-    """The rows of a path, within the bounds of its series and within a time range."""
-    row = scope.row(path)
-    if not row.entry_type.is_table:
-        raise PathTypeError(f"{path} is a {row.entry_type}: it has no rows", path=path)
-    table = scope.table_of(row)
-    conditions = [*_bounds(scope, path, row, table), *([] if predicate is None else [predicate])]
-    if time_start is not None or time_end is not None:
-        if row.time_column is None:
-            raise PathTypeError(
-                f"{path} is a {row.entry_type} and has no time", path=path, hint="filter by SQL"
-            )
-        time = col(row.time_column)
-        conditions += [] if time_start is None else [time >= _literal(time_start, row, table)]
-        conditions += [] if time_end is None else [time <= _literal(time_end, row, table)]
-    wanted: Expr | None = None
-    for condition in conditions:
-        wanted = condition if wanted is None else wanted & condition
-    return table.scan(columns, wanted).plan()
+def _range(path: str, row: Row, table: DeltaTable, wanted: Wanted) -> list[Expr]:
+    """What the caller asks for."""
+    start, end = wanted.get("time_start"), wanted.get("time_end")
+    if row.time_column is None and (start is not None or end is not None):
+        raise PathTypeError(
+            f"{path} is a {row.entry_type} and has no time",
+            path=path,
+            hint="filter its rows: .plan().filter(...)",
+        )
+    return _within(row, table, start, end)
 
 
 def _bounds(scope: Scope, path: str, row: Row, table: DeltaTable) -> list[Expr]:
     """What `set-bounds` says; it holds for old versions, too."""
-    if row.entry_type is not EntryType.SERIES or row.time_column is None:
-        return []
     latest = scope.row(split_version(path).path)
+    ends = (latest.min_override, latest.max_override)
+    return _within(row, table, *(None if end is None else from_micros(end) for end in ends))
+
+
+def _within(
+    row: Row, table: DeltaTable, start: datetime | None, end: datetime | None
+) -> list[Expr]:
+    if row.time_column is None:
+        return []
     time, found = col(row.time_column), []
-    if latest.min_override is not None:
-        found.append(time >= _literal(from_micros(latest.min_override), row, table))
-    if latest.max_override is not None:
-        found.append(time <= _literal(from_micros(latest.max_override), row, table))
+    is_local = table.schema.field(row.time_column).type == TIMESTAMP_NTZ
+    if start is not None:
+        found.append(time >= _literal(start, is_local=is_local))
+    if end is not None:
+        found.append(time <= _literal(end, is_local=is_local))
     return found
 
 
-def _literal(time: datetime, row: Row, table: DeltaTable) -> Expr:
-    assert row.time_column is not None
-    is_local = table.schema.field(row.time_column).type == TIMESTAMP_NTZ
-    return lit(time.replace(tzinfo=None) if is_local else time)
+def _literal(time: datetime, *, is_local: bool) -> Expr:
+    utc = in_utc(time)
+    return lit(utc.replace(tzinfo=None) if is_local else utc)
+
+
+def in_utc(time: datetime) -> datetime:
+    """A time in UTC; without a zone it is taken for that already.
+
+    >>> in_utc(datetime(2024, 5, 30)).isoformat()
+    '2024-05-30T00:00:00+00:00'
+    """
+    if not isinstance(time, datetime):
+        raise wrong("a time", "a datetime", time, hint="datetime.fromisoformat(...) reads a text")
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
