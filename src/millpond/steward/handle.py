@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import html
-import io
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millpond.base.errors import ScopeError
-from millpond.fs.paths import child, split_version
+from millpond.fs.paths import child, parts, split_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
+    import io
+    from collections.abc import Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
     from millpond.steward.scope import Scope, Stat
+    from millpond.steward.temporal import Wanted
 
 
 class Handle:
-    """A path at a scope's version: `pond["/sensors/a"]`."""
+    """A path at a scope's version: `pond["/sensors/a"]`, or one version of it: `pond["/t@v3"]`.
+
+    It goes on seeing what its scope sees. It belongs to the thread that took it.
+
+    >>> import millpond as mp
+    >>> pond = mp.create("example")
+    >>> with pond.write("first rows") as tx:
+    ...     _ = tx.make_directory("/sites")
+    ...     _ = tx.write_table("/sites/levels", [{"site": "Weir", "level": 2.9}])
+    ...     _ = tx.write_bytes("/sites/readme.txt", b"Levels in metres.")
+    ...     _ = tx.commit()
+    >>> pond["/sites/levels"].to_arrow().to_pylist()
+    [{'site': 'Weir', 'level': 2.9}]
+    >>> [handle.name for handle in pond["/sites"]]
+    ['levels', 'readme.txt']
+    >>> (pond["/sites"] / "readme.txt").read_text()
+    'Levels in metres.'
+    """
 
     def __init__(self, scope: Scope, path: str) -> None:
         self.scope = scope
@@ -44,12 +59,17 @@ class Handle:
 
     # What it is
 
+    @property
+    def name(self) -> str:
+        """The last part of its path; nothing for the root."""
+        return (parts(self.path) or ("",))[-1]
+
     def exists(self) -> bool:
         """Whether something is there."""
         return self._open().exists(self.path)
 
     def stat(self) -> Stat:
-        """What is known of it without reading."""
+        """What is known of it without reading: kind, version, size, times."""
         return self._open().stat(self.path)
 
     @property
@@ -58,26 +78,62 @@ class Handle:
         return self._open().delta(self.path).schema
 
     def versions(self) -> list[Stat]:
-        """What was written to it, oldest first."""
+        """What was written to it, oldest first.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> for text in (b"draft", b"final"):
+        ...     with pond.write() as tx:
+        ...         _ = tx.write_bytes("/note", text)
+        ...         _ = tx.commit()
+        >>> [(stat.path, stat.size) for stat in pond["/note"].versions()]
+        [('/note@v1', 5), ('/note@v2', 5)]
+        >>> pond["/note"].at(1).read_text()
+        'draft'
+        """
         scope, plain = self._open(), split_version(self.path).path
         return [scope.stat_of(f"{plain}@v{r.version}", r) for r in scope.versions(plain)]
 
     def at(self, version: int) -> Handle:
-        """One version of it."""
+        """One version of it; `pond["/note@v1"]` is the same as `pond["/note"].at(1)`."""
         return Handle(self._open(), f"{split_version(self.path).path}@v{version}")
 
+    # Directories
+
     def __truediv__(self, name: str) -> Handle:
-        return Handle(self.scope, child(self.path, name))
+        return Handle(self._open(), child(self.path, name))
 
     def __iter__(self) -> Iterator[Handle]:
-        """What is in a directory."""
-        for stat in self._open().children(self.path).values():
-            yield Handle(self.scope, stat.path)
+        """What is in a directory, by name."""
+        scope = self._open()
+        return iter([Handle(scope, stat.path) for stat in scope.children(self.path).values()])
+
+    def glob(self, pattern: str) -> Iterator[Handle]:
+        """What fits a pattern below a directory: `*` within a name, `**` any directories.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> with pond.write() as tx:
+        ...     _ = tx.make_directory("/2024/may", parents=True)
+        ...     _ = tx.write_bytes("/2024/may/weir.csv", b"level")
+        ...     _ = tx.write_bytes("/2024/total.csv", b"level")
+        ...     _ = tx.commit()
+        >>> [handle.path for handle in pond["/2024"].glob("*.csv")]
+        ['/2024/total.csv']
+        >>> [handle.path for handle in pond["/"].glob("**/*.csv")]
+        ['/2024/may/weir.csv', '/2024/total.csv']
+        """
+        from millpond.fs.glob import Pattern, expand
+
+        scope = self._open()
+        scope.check()
+        whole = Pattern.parse(child(_literally(self.path), pattern))
+        return (Handle(scope, match.located.path) for match in expand(scope.tree, whole))
 
     # Bytes
 
     def read_bytes(self) -> bytes:
-        """All its bytes."""
+        """All its bytes, checked against their hash."""
         return self._open().read_bytes(self.path)
 
     def read_text(self, encoding: str = "utf-8") -> str:
@@ -89,41 +145,56 @@ class Handle:
         return self._open().read_chunks(self.path)
 
     def open(self) -> io.BufferedReader:
-        """Its bytes as a file to read from beginning to end, in bounded memory."""
-        return io.BufferedReader(_Chunks(self.read_chunks()))
+        """Its bytes as a file to read and to seek in, in bounded memory.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> with pond.write() as tx:
+        ...     _ = tx.write_bytes("/log", b"up\\ndown\\n")
+        ...     _ = tx.commit()
+        >>> with pond["/log"].open() as file:
+        ...     list(file)
+        [b'up\\n', b'down\\n']
+        """
+        from millpond.steward.bytefile import open_bytes
+
+        return open_bytes(self._open(), self.path)
 
     # Rows
 
-    def plan(
-        self,
-        columns: Sequence[str] | None = None,
-        predicate: Expr | None = None,
-        *,
-        time_start: datetime | None = None,
-        time_end: datetime | None = None,
-    ) -> Plan:
-        """Its rows as a plan, to go on from."""
-        return self._open().plan(
-            self.path,
-            columns=columns,
-            predicate=predicate,
-            time_start=time_start,
-            time_end=time_end,
-        )
+    def plan(self, **wanted: Unpack[Wanted]) -> Plan:
+        """Its rows as a plan, to go on from with any builder.
 
-    def to_arrow(self, **how: Any) -> pa.Table:
-        """Its rows."""
-        return self.plan(**how).to_arrow(engine=self.scope.pond.engine)
+        `columns` names those that are wanted, `predicate` says which rows; of a series also
+        `time_start` and `time_end`, both of which belong to the range. Files in which no such row
+        can be are not opened.
 
-    def to_pandas(self, **how: Any) -> Any:
+        >>> import millpond as mp
+        >>> from datetime import UTC, datetime
+        >>> pond = mp.create("example")
+        >>> days = [{"time": datetime(2024, 5, n, tzinfo=UTC), "mm": n} for n in (1, 2, 3)]
+        >>> with pond.write() as tx:
+        ...     _ = tx.append_series("/rain", days)
+        ...     _ = tx.commit()
+        >>> since = pond["/rain"].plan(columns=["mm"], time_start=datetime(2024, 5, 2))
+        >>> since.aggregate(total=mp.agg.sum("mm")).to_pylist(engine="arrow")
+        [{'total': 5}]
+        """
+        return self._open().plan(self.path, **wanted)
+
+    def to_arrow(self, **wanted: Unpack[Wanted]) -> pa.Table:
+        """Its rows; what is wanted of them is said as in `plan`."""
+        return self._open().to_arrow(self.path, **wanted)
+
+    def to_pandas(self, **wanted: Unpack[Wanted]) -> Any:
         """Its rows as a DataFrame of pandas."""
-        return self.to_arrow(**how).to_pandas()
+        return self.plan(**wanted).to_pandas(engine=self.scope.pond.engine)
 
-    def to_spark(self, session: SparkSession | None = None) -> DataFrame:
+    def to_spark(self, session: SparkSession | None = None, **wanted: Unpack[Wanted]) -> DataFrame:
         """Its rows as a DataFrame over Spark's own Parquet reader."""
         from millpond.kernel.data import to_dataframe
 
-        return to_dataframe(self.plan(), session)
+        return to_dataframe(self.plan(**wanted), session)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
@@ -133,32 +204,11 @@ class Handle:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        stat = self.stat()
-        facts = {"type": stat.entry_type, "version": stat.version, "size": stat.size}
-        shown = ", ".join(f"{k} {v}" for k, v in facts.items() if v is not None)
-        text = f"<b>{html.escape(self.path)}</b> ({html.escape(shown)})"
-        if stat.entry_type.is_table:
-            text += self.plan().head(10).to_pandas(engine=self.scope.pond.engine).to_html()
-        return text
+        from millpond.steward.notebook import show
+
+        return show(self)
 
 
-class _Chunks(io.RawIOBase):
-    """Pieces of bytes as a file."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._held = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._held:
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                return 0
-            self._held = memoryview(chunk)
-        count = min(len(buffer), len(self._held))
-        buffer[:count] = self._held[:count]
-        self._held = self._held[count:]
-        return count
+def _literally(path: str) -> str:
+    """A path as a pattern that only it fits."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)

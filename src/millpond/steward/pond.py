@@ -26,6 +26,7 @@ from millpond.base.store import open_store
 from millpond.fs.blobs import INLINE_BYTES, Blobs
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.persistence import OpLog
+from millpond.kernel.engines import row_engine
 from millpond.kernel.paths import table_location
 from millpond.steward.control import Control
 from millpond.steward.read import ReadScope
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millpond.fs.tree import Tree
+    from millpond.plan.executor import Executor
     from millpond.steward.handle import Handle
 
 VARIABLE: Final = "POND"
@@ -58,7 +60,11 @@ def create_pond(
     settings: Settings | None = None,
     clock: Clock | None = None,
 ) -> Pond:
-    """Make a pond; where there is one already, that is an error, and nothing changes."""
+    """Make a pond; where there is one already, that is an error, and nothing changes.
+
+    >>> create_pond("example").read().txn_seq
+    0
+    """
     place = table_location(location)
     identity = _identity(clock or SystemClock())
     try:
@@ -83,7 +89,14 @@ def open_pond(
     settings: Settings | None = None,
     clock: Clock | None = None,
 ) -> Pond:
-    """Open a pond; without a location, the one that the variable POND names."""
+    """Open a pond; without a location, the one that the variable POND names.
+
+    What a crashed writer left unfinished is finished here.
+
+    >>> _ = create_pond("example")
+    >>> [handle.path for handle in open_pond("example")["/"]]
+    []
+    """
     given = os.environ.get(VARIABLE) if location is None else location
     if not given:
         raise ConfigError(
@@ -96,7 +109,17 @@ def open_pond(
 
 
 class Pond:
-    """A pond in the hand."""
+    """A pond in the hand: `millpond.open(location)`.
+
+    `pond[path]` is a `Handle`, `pond.read()` a `ReadScope`, `pond.write()` a `WriteScope`.
+
+    >>> with create_pond("example") as pond:
+    ...     with pond.write("a first note") as tx:
+    ...         _ = tx.write_bytes("/note", b"hello")
+    ...         committed = tx.commit()
+    ...     pond["/note"].read_text(), committed.txn_seq
+    ('hello', 1)
+    """
 
     def __init__(
         self, location: str, *, settings: Settings | None = None, clock: Clock | None = None
@@ -124,15 +147,28 @@ class Pond:
         self.close()
 
     @property
-    def engine(self) -> str:
-        """The engine for rows, as the settings say."""
-        chosen = (self.settings or Settings.load()).engine
+    def engine(self) -> str | Executor:
+        """The engine for rows, as the settings say; without a word from them, the Arrow engine."""
+        if self.settings is not None:
+            return row_engine("auto", self.settings)
+        chosen = Settings.load().engine
         return "arrow" if chosen == "auto" else chosen
 
     # Reading
 
     def read(self, *, as_of: int | datetime | None = None, fresh: bool = True) -> ReadScope:
-        """The pond pinned at its newest state, or as it was after a transaction or at a time."""
+        """The pond pinned at its newest state, or as it was after a transaction or at a time.
+
+        A scope never changes. Without `fresh`, nobody asks whether there is something newer.
+
+        >>> pond = create_pond("example")
+        >>> for text in (b"one", b"two"):
+        ...     with pond.write() as tx:
+        ...         _ = tx.write_bytes("/note", text)
+        ...         _ = tx.commit()
+        >>> pond.read(as_of=1)["/note"].read_bytes(), pond.read()["/note"].read_bytes()
+        (b'one', b'two')
+        """
         self.check_open()
         if as_of is None:
             if fresh or self._scope is None:
@@ -161,7 +197,20 @@ class Pond:
     # Writing
 
     def write(self, message: str | None = None, **info: Any) -> WriteScope:
-        """Begin a transaction: `with pond.write() as tx: ...; tx.commit()`."""
+        """Begin a transaction: `with pond.write("why") as tx: ...; tx.commit()`.
+
+        Nobody else sees anything of it before `commit()`, and then all of it at once. The message
+        and whatever else is given is kept with the transaction.
+
+        >>> pond = create_pond("example")
+        >>> with pond.write("two files", job=17) as tx:
+        ...     _ = tx.write_bytes("/a", b"1")
+        ...     _ = tx.write_bytes("/b", b"2")
+        ...     seen = pond.read().exists("/a"), tx.exists("/a")
+        ...     _ = tx.commit()
+        >>> seen, pond.read().exists("/b")
+        ((False, True), True)
+        """
         return self.begin({**({"message": message} if message else {}), **info}, kind="write")
 
     def begin(self, info: Mapping[str, Any], *, kind: str) -> WriteScope:
