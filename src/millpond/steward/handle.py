@@ -199,7 +199,9 @@ class Handle:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
 
-        run = self.plan().execute(engine=self.scope.pond.engine)
+        # Whoever is given a handle may read the stream in a thread of its own, as DuckDB does.
+        # A read scope does not mind; a transaction refuses other threads by itself.
+        run = self.scope.plan(self.path).execute(engine=self.scope.pond.engine)
         reader = pa.RecordBatchReader.from_batches(run.schema, run)
         return reader.__arrow_c_stream__(requested_schema)
 

@@ -86,7 +86,7 @@ class Scope:
     def stat(self, path: str, *, follow: bool = True) -> Stat:
         """What is known of a node."""
         found = self.locate(path, follow=follow)
-        row = self.row(path) if follow else found.row
+        row = self.row(path) if follow and found.chain else found.row
         return self.stat_of(found.path, row)
 
     def stat_of(self, path: str, row: Row | None) -> Stat:
