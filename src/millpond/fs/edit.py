@@ -18,7 +18,7 @@ from millpond.base.errors import (
 )
 from millpond.base.ids import NodeId
 from millpond.fs.entry import MOVED_FROM, MOVED_TO, ROOT, EntryType, Row
-from millpond.fs.paths import check_name, child, join, parts, split
+from millpond.fs.paths import check_name, child, is_text, join, parts, split
 from millpond.fs.resolve import Located, not_found, resolve, try_resolve
 
 if TYPE_CHECKING:
@@ -38,30 +38,45 @@ def make_directory(
     work: Working, path: str, *, parents: bool = False, exist_ok: bool = False
 ) -> Located:
     """Make a directory; `parents` makes those above it, too."""
-    names = parts(path)
     found = try_resolve(work, path)
     if found is not None:
         if not (exist_ok or parents) or not found.entry_type.is_directory:
             raise _exists(path, found.entry_type)
         return found
-    if parents:
-        for depth in range(1, len(names)):
-            above = try_resolve(work, join(*names[:depth]))
-            if above is None:
-                _new_directory(work, join(*names[:depth]))
-    return _new_directory(work, path)
+    if not parents:
+        where, name = _place(work, path, hint="make it first, or pass parents (-p)")
+        return _note(work, _new_row(where, name, EntryType.DIRECTORY), where, path)
+    names = parts(path)
+    depth = len(names) - 1
+    while (above := try_resolve(work, join(*names[:depth]))) is None:
+        depth -= 1
+    for name in names[depth:]:
+        above = _directory_in(work, above, name, path)
+    return Located(join(*names), above.chain)
 
 
-def _new_directory(work: Working, path: str) -> Located:
-    where, name = _place(work, path, hint="make it first, or pass parents (-p)")
+def _directory_in(work: Working, where: Located, name: str, path: str) -> Located:
+    """A directory in another, which is made if it is not there."""
+    if name == "..":
+        return parent_of(where)
+    there = work.child(where.node_id, name)
+    if there is not None:
+        found = resolve(work, child(where.real_path, name))
+        if not found.entry_type.is_directory:
+            raise _exists(found.path, found.entry_type)
+        return found
+    check_name(name, path=path)
+    _check_open(where, path)
     row = _new_row(where, name, EntryType.DIRECTORY)
-    return _note(work, row, where, path)
+    return _note(work, row, where, child(where.path, name))
 
 
 def make_link(work: Working, path: str, target: str) -> Located:
     """Make a symbolic link; its target need not be there."""
-    if not target or "\0" in target:
-        raise PathSyntaxError(f"{target!r} can't be the target of a link", path=path)
+    if not target or "\0" in target or not is_text(target):
+        raise PathSyntaxError(
+            f"{target!r} can't be the target of a link", path=path, hint="name a path"
+        )
     where, name = _place(work, path)
     content = target.encode()
     row = replace(_new_row(where, name, EntryType.SYMLINK), size=len(content), content=content)
@@ -90,17 +105,22 @@ def next_version(work: Working, found: Located) -> Row:
     """The row of a node's next version: what is written in one transaction is one version."""
     row = found.row
     assert row is not None
-    base = work.base.latest(row.part_id, row.node_id)
-    drafted = (row.part_id, row.node_id) in work.drafts
-    is_new = not drafted or (base is not None and base.version == row.version)
-    return replace(row, version=row.version + 1) if is_new else row
+    draft = work.drafts.get((row.part_id, row.node_id))
+    if draft is None:
+        return replace(row, version=row.version + 1)
+    # It may have been moved here by this transaction, so that its versions are elsewhere.
+    known = (draft.base,) if draft.base else work.written(row.part_id, row.node_id)
+    is_written = any(old.version >= row.version for old in known)
+    return replace(row, version=row.version + 1) if is_written else row
 
 
 def change(work: Working, path: str, **fields: Any) -> Located:
     """Other facts about a node, its content as it is; this makes no version."""
     found = resolve(work, path)
     if found.row is None:
-        raise PathTypeError("the root has nothing that could be changed", path=path)
+        raise PathTypeError(
+            "the root has nothing that could be changed", path=path, hint="name something in it"
+        )
     row = replace(found.row, content=work.content(found.row), **fields)
     return _note(work, row, parent_of(found), path)
 
@@ -110,7 +130,7 @@ def remove(work: Working, path: str, *, recursive: bool = False) -> Located:
     found = resolve(work, path, follow=False)
     row = found.row
     if row is None:
-        raise PathTypeError("the root can't be removed", path=path)
+        raise PathTypeError("the root can't be removed", path=path, hint="name something in it")
     if row.entry_type is EntryType.DIRECTORY and work.children(row.node_id) and not recursive:
         raise NotEmptyError(
             f"{path} is a directory with something in it",
@@ -126,10 +146,12 @@ def move(work: Working, source: str, target: str) -> Located:
     found = resolve(work, source, follow=False)
     row = found.row
     if row is None:
-        raise PathTypeError("the root can't be moved", path=source)
+        raise PathTypeError("the root can't be moved", path=source, hint="name something in it")
     into = try_resolve(work, target)
     if into is not None and into.entry_type.is_directory:
         target = child(target, row.name)
+    elif into is None and target.endswith("/"):
+        raise not_found(work, target)
     there = try_resolve(work, target, follow=False)
     if there is not None:
         if there.node_id == row.node_id:
@@ -137,18 +159,21 @@ def move(work: Working, source: str, target: str) -> Located:
         raise _exists(target, there.entry_type)
     where, name = _place(work, target)
     if any(above.node_id == row.node_id for above in where.chain):
-        raise PathSyntaxError(f"{source} can't be moved into itself, to {target}", path=target)
+        raise PathSyntaxError(
+            f"{source} can't be moved into itself, to {target}",
+            path=target,
+            hint="move it somewhere else",
+        )
     moved = replace(row, part_id=where.node_id, name=name, content=work.content(row))
     if where.node_id == row.part_id:
         return _note(work, moved, where, target)
-    back = work.latest(where.node_id, row.node_id)
-    attributes = {MOVED_FROM: row.part_id, MOVED_TO: None}
-    gone = replace(row, removed=True, content=None).with_attributes(**{MOVED_TO: where.node_id})
+    ids = "/".join(above.node_id for above in where.chain)
+    gone = replace(row, removed=True, content=None).with_attributes(**{MOVED_TO: ids})
     _note(work, gone, parent_of(found), source)
-    if back is not None:  # it was here before, so its older rows are found here, too
-        earlier = back.attributes.get(MOVED_FROM)
-        attributes[MOVED_FROM] = earlier or row.part_id
-    return _note(work, moved.with_attributes(**attributes), where, target)
+    # What this transaction made has no rows where it was.
+    origin = row.part_id if (row.part_id, row.node_id) in work.drafts else None
+    moved = moved.with_attributes(**{MOVED_FROM: origin, MOVED_TO: None})
+    return _note(work, moved, where, target)
 
 
 def removed_at(work: Working, path: str) -> tuple[Row, Located] | None:
@@ -158,13 +183,11 @@ def removed_at(work: Working, path: str) -> tuple[Row, Located] | None:
     if where is None or not where.entry_type.is_directory:
         return None
     rows = [
-        rows[-1]
-        for rows in work.base.partition(where.node_id).by_node.values()
-        if rows[-1].removed and rows[-1].name == name and MOVED_TO not in rows[-1].attributes
+        row
+        for row in work.removed(where.node_id)
+        if row.name == name and MOVED_TO not in row.attributes
     ]
-    if not rows:
-        return None
-    return max(rows, key=lambda row: row.txn_seq), where
+    return (rows[-1], where) if rows else None
 
 
 def restore_removed(work: Working, path: str) -> Located:
@@ -218,14 +241,20 @@ def _place(work: Working, path: str, *, hint: str | None = None) -> tuple[Locate
         error.message = f"there is no directory {directory} for {name}"
         error.hint = hint or f"make it first: pond mkdir -p {directory}"
         raise error
-    if where.entry_type is not EntryType.DIRECTORY:
-        raise PathTypeError(
-            f"{directory} is a {where.entry_type}: nothing can be put into it", path=path
-        )
-    there = work.children(where.node_id).get(name)
+    _check_open(where, path)
+    there = work.child(where.node_id, name)
     if there is not None:
         raise _exists(path, there.entry_type)
     return where, name
+
+
+def _check_open(where: Located, path: str) -> None:
+    if where.entry_type is not EntryType.DIRECTORY:
+        raise PathTypeError(
+            f"{where.path} is a {where.entry_type}: nothing can be put into it",
+            path=path,
+            hint="choose another directory",
+        )
 
 
 def _new_row(where: Located, name: str, entry_type: EntryType) -> Row:
@@ -235,7 +264,7 @@ def _new_row(where: Located, name: str, entry_type: EntryType) -> Row:
 def _note(
     work: Working, row: Row, where: Located, path: str, *, is_append: bool = False
 ) -> Located:
-    work.put(row, parents=where.chain, path=path, is_append=is_append)
+    row = work.put(row, parents=where.chain, path=path, is_append=is_append)
     return Located(join(*parts(path)), (*where.chain, row))
 
 

@@ -117,7 +117,8 @@ class Row:
 MOVED_FROM: Final = "millpond.moved_from"
 """An attribute of a node that was moved: the directory where its older rows are."""
 MOVED_TO: Final = "millpond.moved_to"
-"""An attribute of the row that took a moved node out of its old directory."""
+"""An attribute of the row that took a moved node out of its old directory: the ids of the
+directories down to its new one, with `/` between them; empty for the root."""
 
 
 def from_micros(micros: int) -> datetime:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from millpond.base.errors import PathSyntaxError
 
 LONGEST_NAME: Final = 255
-_VERSION: Final = re.compile(r"(.+)@v(\d{1,18})")
+_VERSION: Final = re.compile(r"(.+)@v([0-9]{1,18})", re.DOTALL)
 
 
 class Versioned(NamedTuple):
@@ -29,7 +29,9 @@ def parts(path: str) -> tuple[str, ...]:
     if not path.startswith("/"):
         raise PathSyntaxError(f"{path!r} does not begin with /", path=path, hint=f"write /{path}")
     if "\0" in path:
-        raise PathSyntaxError(f"{path!r} holds a NUL character", path=path)
+        raise PathSyntaxError(
+            f"{path!r} holds a NUL character", path=path, hint="no name in a pond has one"
+        )
     return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
@@ -90,7 +92,7 @@ def check_name(name: str, *, path: str) -> str:
         reason = f"is longer than {LONGEST_NAME} bytes"
     elif _VERSION.fullmatch(name):
         reason = "ends like the version of a path"
-    elif not _is_text(name):
+    elif not is_text(name):
         reason = "is no valid Unicode"
     if reason is not None:
         raise PathSyntaxError(
@@ -99,7 +101,12 @@ def check_name(name: str, *, path: str) -> str:
     return name
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Whether it is valid Unicode, which can be written down.
+
+    >>> is_text("fish"), is_text("\\ud800")
+    (True, False)
+    """
     try:
         name.encode()
     except UnicodeEncodeError:

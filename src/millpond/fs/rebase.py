@@ -7,43 +7,42 @@ others appended to goes on behind them; everything else is a `WriteConflictError
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import WriteConflictError
-from millpond.fs.entry import MOVED_TO, EntryType
+from millpond.fs.entry import MOVED_TO, ROOT, EntryType
 from millpond.fs.working import Draft, Working
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from millpond.fs.entry import Row
     from millpond.fs.tree import Tree
 
-AGAIN = "look at what is there now, and try again"
+AGAIN: Final = "look at what is there now, and try again"
+_FACTS: Final = (
+    *("name", "min_override", "max_override", "time_column"),
+    *("factory", "config", "extended_attributes"),
+)
+"""What is true of a node whatever its version: an append takes it over from others."""
 
 
 def rebase(work: Working, onto: Tree) -> Working:
     """The same changes on a newer tree."""
     made = Working(onto)
-    for key, draft in work.drafts.items():
-        _check_parents(draft, onto)
-        made.drafts[key] = _rebased(draft, onto)
-    for key, draft in work.drafts.items():
+    for draft in work.drafts.values():
+        made.note(_rebased(draft, onto))
+    drafts = made.drafts.values()
+    placed = {draft.row.node_id: draft for draft in drafts if not draft.row.removed}
+    for draft in drafts:
+        _check_way(draft, made, placed)
         _check_name(draft, made)
         if draft.row.removed and draft.row.entry_type is EntryType.DIRECTORY:
             _check_untouched(draft, work.base, onto)
-        del key
     return made
 
 
-def _check_parents(draft: Draft, onto: Tree) -> None:
-    for above in draft.parents:
-        now = onto.latest(above.part_id, above.node_id)
-        if now is not None and now.removed and MOVED_TO not in now.attributes:
-            raise WriteConflictError(
-                f"transaction {now.txn_seq} removed {above.name}, where {draft.path} is",
-                path=draft.path,
-                txn_seq=now.txn_seq,
-                hint=AGAIN,
-            )
+# The node itself
 
 
 def _rebased(draft: Draft, onto: Tree) -> Draft:
@@ -51,20 +50,26 @@ def _rebased(draft: Draft, onto: Tree) -> Draft:
     if now == draft.base:
         return draft
     assert now is not None
-    if draft.is_append and draft.base is not None and _was_only_appended(draft.base, now, onto):
-        row = replace(draft.row, version=now.version + 1, name=now.name)
+    if draft.is_append and draft.base is not None and _was_there(draft.base, now, onto):
+        facts = {name: _fact(name, draft, draft.base, now) for name in _FACTS}
+        row = replace(draft.row, version=now.version + 1, **facts)
         return replace(draft, row=row, base=now)
-    raise WriteConflictError(
-        f"transaction {now.txn_seq} has {_deed(now, draft.base)} {draft.path} meanwhile",
-        path=draft.path,
-        txn_seq=now.txn_seq,
-        hint=AGAIN,
-    )
+    raise _conflict(f"has {_deed(now, draft.base)} {draft.path} meanwhile", draft, now)
 
 
-def _was_only_appended(base: Row, now: Row, onto: Tree) -> bool:
+def _was_there(base: Row, now: Row, onto: Tree) -> bool:
+    """Whether a node was never gone since, so that all that happened is still behind it."""
     rows = onto.history(now.part_id, now.node_id)
     return not any(row.removed for row in rows if row.txn_seq > base.txn_seq)
+
+
+def _fact(name: str, draft: Draft, base: Row, now: Row) -> Any:
+    mine, before, theirs = (getattr(row, name) for row in (draft.row, base, now))
+    if mine in (before, theirs):
+        return theirs
+    if theirs == before:
+        return mine
+    raise _conflict(f"has changed the {name} of {draft.path}, too", draft, now)
 
 
 def _deed(now: Row, base: Row | None) -> str:
@@ -75,25 +80,60 @@ def _deed(now: Row, base: Row | None) -> str:
     return "written"
 
 
+# The directories above it
+
+
+def _check_way(draft: Draft, made: Working, placed: Mapping[str, Draft]) -> None:
+    """What is above a node must be there, wherever others have moved it, and not be in the node."""
+    way = _ids(draft.parents)
+    seen = {draft.row.node_id}
+    moved: Row | None = None
+    while len(way) > 1:
+        node = way.pop()
+        if node in seen:
+            raise _conflict(f"has moved what is above {draft.path} into it", draft, moved)
+        seen.add(node)
+        if node in placed:
+            way = _ids(placed[node].parents)
+            continue
+        row = made.base.latest(way[-1], node)
+        while row is not None and row.removed and MOVED_TO in row.attributes:
+            moved = row
+            way = [ROOT, *filter(None, row.attributes[MOVED_TO].split("/"))]
+            row = made.base.latest(way[-1], node)
+        if row is not None and not row.removed:
+            continue
+        if (way[-1], node) in made.drafts:  # removed by this transaction, with all that is in it
+            return
+        name = row.name if row is not None else node
+        raise _conflict(f"has removed {name}, where {draft.path} is", draft, row)
+
+
+def _ids(parents: tuple[Row, ...]) -> list[str]:
+    return [ROOT, *(row.node_id for row in parents)]
+
+
+# Names, and what is below
+
+
 def _check_name(draft: Draft, made: Working) -> None:
     """A name that this transaction gives may have been given by another one, too."""
     if draft.row.removed:
         return
-    other = made.base.children(draft.row.part_id).get(draft.row.name)
+    part, name = draft.row.part_id, draft.row.name
+    other = made.base.child(part, name)
     if other is None or other.node_id == draft.row.node_id:
         return
-    if (other.part_id, other.node_id) in made.drafts:  # it is taken away by this transaction
+    kept = made.latest(part, other.node_id)
+    if kept is None or kept.removed or kept.name != name:  # this transaction makes room
         return
-    raise WriteConflictError(
-        f"transaction {other.txn_seq} has put a {other.entry_type} at {draft.path} meanwhile",
-        path=draft.path,
-        txn_seq=other.txn_seq,
-        hint=AGAIN,
-    )
+    raise _conflict(f"has put a {other.entry_type} at {draft.path} meanwhile", draft, other)
 
 
 def _check_untouched(draft: Draft, base: Tree, onto: Tree) -> None:
     """Nobody may have put something into a directory that is removed."""
+    if MOVED_TO in draft.row.attributes:
+        return
     todo = [draft.row.node_id]
     while todo:
         part = todo.pop()
@@ -107,3 +147,9 @@ def _check_untouched(draft: Draft, base: Tree, onto: Tree) -> None:
             )
         rows = onto.children(part).values()
         todo += [row.node_id for row in rows if row.entry_type is EntryType.DIRECTORY]
+
+
+def _conflict(what: str, draft: Draft, theirs: Row | None) -> WriteConflictError:
+    seq = None if theirs is None else theirs.txn_seq
+    who = "another transaction" if seq is None else f"transaction {seq}"
+    return WriteConflictError(f"{who} {what}", path=draft.path, txn_seq=seq, hint=AGAIN)

@@ -65,13 +65,13 @@ def try_resolve(tree: TreeLike, path: str, *, follow: bool = True) -> Located | 
     links = 0
     while todo:
         name = todo.pop()
-        if name == "..":
-            del chain[-1:]
-            continue
         above = chain[-1] if chain else None
         if above is not None and not above.entry_type.is_directory:
             raise _no_directory(path, chain)
-        row = tree.children(above.node_id if above else ROOT).get(name)
+        if name == "..":
+            del chain[-1:]
+            continue
+        row = tree.child(above.node_id if above else ROOT, name)
         if row is None:
             return None
         if row.entry_type is not EntryType.SYMLINK or (not todo and not follow):
@@ -118,9 +118,9 @@ def not_found(tree: TreeLike, path: str) -> PathNotFoundError:
         target = (tree.content(link) or b"").decode()
         return PathNotFoundError(
             f"there is nothing at {path}: {join(*names, missing[0])} is a symbolic link to "
-            f"{target}, which is not there",
+            f"{target}, which leads nowhere",
             path=path,
-            hint=f"make {target}, or remove the link",
+            hint="make what it leads to, or remove the link",
         )
     return PathNotFoundError(
         f"there is nothing at {path}", path=path, hint=_nearby(list(inside), missing, join(*names))
@@ -142,4 +142,5 @@ def _no_directory(path: str, chain: list[Row]) -> NoDirectoryError:
     return NoDirectoryError(
         f"{path} leads through {where}, which is no directory but a {chain[-1].entry_type}",
         path=path,
+        hint=f"{where} is where it ends",
     )

@@ -34,7 +34,11 @@ class TreeLike(Protocol):
     """What resolving, walking and globbing need: a tree, or one with changes on top."""
 
     def children(self, part_id: str) -> Mapping[str, Row]:
-        """What is in a directory, by name."""
+        """What is in a directory, by name, sorted; later changes do not show in it."""
+        ...
+
+    def child(self, part_id: str, name: str) -> Row | None:
+        """What has a name in a directory."""
         ...
 
     def latest(self, part_id: str, node_id: str) -> Row | None:
@@ -93,7 +97,7 @@ def _name(row: Row) -> str:
     return row.name
 
 
-@dataclass
+@dataclass(eq=False)
 class Tree:
     """A pond as it was after one transaction; it never changes."""
 
@@ -127,6 +131,10 @@ class Tree:
     def children(self, part_id: str) -> Mapping[str, Row]:
         """What is in a directory, by name, sorted."""
         return self.partition(part_id).live
+
+    def child(self, part_id: str, name: str) -> Row | None:
+        """What has a name in a directory."""
+        return self.partition(part_id).live.get(name)
 
     def latest(self, part_id: str, node_id: str) -> Row | None:
         """The last that is known of a node in a directory."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from millpond.fs.entry import MOVED_FROM, MOVED_TO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,39 +34,81 @@ class Working:
     def __init__(self, base: Tree) -> None:
         self.base = base
         self.drafts: dict[tuple[str, str], Draft] = {}
-        self._children: dict[str, dict[str, Row]] = {}
+        self._nodes: dict[str, dict[str, None]] = {}
+        """The nodes with drafts in a directory."""
+        self._names: dict[str, dict[str, str]] = {}
+        """The names that drafts give in a directory, and the nodes that have them."""
+        self._children: dict[str, Mapping[str, Row]] = {}
 
     def __len__(self) -> int:
         return len(self.drafts)
 
     def put(self, row: Row, *, parents: tuple[Row, ...], path: str, is_append: bool = False) -> Row:
-        """Note what becomes of a node; a second note about it takes the place of the first."""
+        """Note what becomes of a node; a second note about it takes the place of the first.
+
+        The row says what it will be: it belongs to no transaction, and has no time, before that.
+        """
+        row = replace(row, txn_seq=0, timestamp=0)
         key = (row.part_id, row.node_id)
         earlier = self.drafts.get(key)
         base = earlier.base if earlier else self.base.latest(*key)
         # What replaces something stays so, whatever is appended to it afterwards.
         appends = is_append and (earlier is None or earlier.is_append)
-        if base is None and row.removed:
-            self.drafts.pop(key, None)
-        else:
-            self.drafts[key] = Draft(row, base, appends, parents, path)
-        self._children.pop(row.part_id, None)
+        self.note(Draft(row, base, appends, parents, path))
         return row
+
+    def note(self, draft: Draft) -> None:
+        """Take in a draft; of what was made and removed by this transaction nothing is kept."""
+        row = draft.row
+        key = (row.part_id, row.node_id)
+        names = self._names.setdefault(row.part_id, {})
+        earlier = self.drafts.pop(key, None)
+        if earlier is not None and names.get(earlier.row.name) == row.node_id:
+            del names[earlier.row.name]
+        self._children.pop(row.part_id, None)
+        self._nodes.get(row.part_id, {}).pop(row.node_id, None)
+        if row.removed and draft.base is None and self._leaves_nothing(row):
+            return
+        self.drafts[key] = draft
+        self._nodes.setdefault(row.part_id, {})[row.node_id] = None
+        if not row.removed:
+            names[row.name] = row.node_id
+
+    def _leaves_nothing(self, row: Row) -> bool:
+        """Whether a node that has gone was made here, and nothing that is kept is in it."""
+        is_moved = MOVED_TO in row.attributes
+        return MOVED_FROM not in row.attributes and (is_moved or not self._nodes.get(row.node_id))
 
     def children(self, part_id: str) -> Mapping[str, Row]:
         """What is in a directory, by name, sorted."""
-        found = self._children.get(part_id)
-        if found is not None:
-            return found
-        mine = {k[1]: d.row for k, d in self.drafts.items() if k[0] == part_id}
-        below = self.base.children(part_id)
+        mine = self._nodes.get(part_id)
         if not mine:
-            return below
-        rows = [row for row in below.values() if row.node_id not in mine]
-        rows += [row for row in mine.values() if not row.removed]
-        found = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
-        self._children[part_id] = found
+            return self.base.children(part_id)
+        found = self._children.get(part_id)
+        if found is None:
+            rows = [r for r in self.base.children(part_id).values() if r.node_id not in mine]
+            drafted = (self.drafts[part_id, node].row for node in mine)
+            rows += [row for row in drafted if not row.removed]
+            found = {row.name: row for row in sorted(rows, key=lambda row: row.name)}
+            self._children[part_id] = found
         return found
+
+    def child(self, part_id: str, name: str) -> Row | None:
+        """What has a name in a directory."""
+        node = self._names.get(part_id, {}).get(name)
+        if node is not None:
+            return self.drafts[part_id, node].row
+        row = self.base.child(part_id, name)
+        return None if row is None or (part_id, row.node_id) in self.drafts else row
+
+    def removed(self, part_id: str) -> list[Row]:
+        """What was removed from a directory, or moved out of it; what went last comes last."""
+        below = self.base.partition(part_id).by_node
+        mine = self._nodes.get(part_id, {})
+        found = [rows[-1] for node, rows in below.items() if node not in mine]
+        found = sorted((r for r in found if r.removed), key=lambda r: (r.txn_seq, r.node_id))
+        drafted = (self.drafts[part_id, node].row for node in sorted(mine))
+        return [*found, *(row for row in drafted if row.removed)]
 
     def latest(self, part_id: str, node_id: str) -> Row | None:
         """The last that is known of a node in a directory."""
@@ -73,15 +117,30 @@ class Working:
 
     def history(self, part_id: str, node_id: str) -> tuple[Row, ...]:
         """All rows of a node, oldest first; the last ones may be drafts."""
-        mine = [d.row for (_, node), d in self.drafts.items() if node == node_id]
-        places = dict.fromkeys([part_id, *(row.part_id for row in mine)])
+        mine = self._drafted(part_id, node_id)
+        return (*self.written(part_id, node_id), *sorted(mine, key=lambda row: not row.removed))
+
+    def written(self, part_id: str, node_id: str) -> tuple[Row, ...]:
+        """The rows of a node that are not drafts, oldest first, wherever it is now."""
+        places = dict.fromkeys([part_id, *(r.part_id for r in self._drafted(part_id, node_id))])
         known: dict[tuple[str, int], Row] = {}
         for place in places:
             for row in self.base.history(place, node_id):
                 known[row.part_id, row.txn_seq] = row
-        older = sorted(known.values(), key=lambda row: (row.txn_seq, not row.removed))
-        return (*older, *sorted(mine, key=lambda row: not row.removed))
+        return tuple(sorted(known.values(), key=lambda row: (row.txn_seq, not row.removed)))
+
+    def _drafted(self, part_id: str, node_id: str) -> list[Row]:
+        """The drafts of a node: here, and where this transaction moved it from."""
+        found: dict[str, Row] = {}
+        place: str | None = part_id
+        while place is not None and place not in found:
+            draft = self.drafts.get((place, node_id))
+            if draft is None:
+                break
+            found[place] = draft.row
+            place = draft.row.attributes.get(MOVED_FROM)
+        return list(found.values())
 
     def content(self, row: Row) -> bytes | None:
         """What was written inline with this row, or is to be."""
-        return row.content if row.content is not None else self.base.content(row)
+        return row.content if row.txn_seq == 0 else self.base.content(row)
