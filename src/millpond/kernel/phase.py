@@ -98,8 +98,7 @@ def scan_log(
             )
             format_ = "json" if group[0].is_json else "parquet"
             # What does not fit in a log is no null: it could be the path of a removed file.
-            strict = format_ == "json" and strictly
-            scans.append(Scan(format_, named, wanted, constants, strict=strict))  # type: ignore[arg-type]
+            scans.append(Scan(format_, named, wanted, constants, strict=strictly))  # type: ignore[arg-type]
             group.clear()
 
     for file in files:

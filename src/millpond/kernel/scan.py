@@ -311,7 +311,7 @@ def _checkpoint_scans(segment: LogSegment, add: Struct, sidecars: tuple[File, ..
     columns = log_columns(add=add)
     scans = scan_log(segment.checkpoint.files, columns, versions=False)
     if sidecars:
-        scans.append(ScanFiles("parquet", sidecars, columns))
+        scans.append(ScanFiles("parquet", sidecars, columns, strict=True))
     return scans
 
 

@@ -116,7 +116,8 @@ class Scan(Plan):
     (`STORED_ID`) files hold them; the node's schema says no such thing. A file in which any field
     has an id is asked for the id alone, one without ids for the name.
 
-    JSON members that do not fit their type are null, or, if the scan is `strict`, an error.
+    JSON members that do not fit their type are null, or, if the scan is `strict`, an error. So is
+    text in a Parquet file that is no UTF-8: otherwise nobody looks, since looking costs.
 
     A file of the format "bytes" is one row with one column, `content`: the whole file, or the part
     that the constants `offset` and `length` name, as far as the file has it.
@@ -132,7 +133,7 @@ class Scan(Plan):
 
     def __post_init__(self) -> None:
         _check_format(self.format, self.columns, self.constants)
-        if self.strict and self.format != "json":
+        if self.strict and self.format not in ("json", "parquet"):
             raise PlanError(f"strict reading does not fit a {self.format} scan")
         if self.csv is not None and self.format != "csv":
             raise PlanError(f"CSV options do not fit a {self.format} scan")

@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from tests.kernel.history.compare import bag
@@ -62,6 +64,26 @@ def test_a_checkpoint_that_cannot_be_read_is_named(
         file.write_bytes(before)
     assert len(files) == {"classic": 1, "multi": 2}.get(kind, 3)
     assert bag(delta_table(path).scan().to_arrow().to_pylist()) == bag(history.rows(3))
+
+
+def test_a_path_in_a_checkpoint_that_is_no_utf8_is_an_error(tmp_path: Path) -> None:
+    history = random_history(Random(1), commits=4, shape=Shape())
+    layout = Layout(checkpoints=(Checkpoint(3, "classic"),), first=3)
+    path = write_history(history, tmp_path / "table", layout)
+    (checkpoint,) = path.rglob("*.checkpoint.*")
+    actions = pq.read_table(checkpoint)
+    add = actions.column("add").combine_chunks()
+    texts = [
+        None if one is None else b"\xff" + one.encode() for one in add.field("path").to_pylist()
+    ]
+    children = [add.field(i) for i in range(add.type.num_fields)]
+    children[add.type.get_field_index("path")] = pa.array(texts, pa.binary()).view(pa.string())
+    broken = pa.StructArray.from_arrays(children, fields=list(add.type), mask=add.is_null())
+    at = actions.schema.get_field_index("add")
+    pq.write_table(actions.set_column(at, actions.schema.field(at), broken), checkpoint)
+
+    with pytest.raises(CheckpointError, match=rf"{re.escape(checkpoint.name)} .*no UTF-8"):
+        delta_table(path).files().to_arrow()
 
 
 def test_an_empty_commit_is_no_commit_without_actions(tmp_path: Path) -> None:

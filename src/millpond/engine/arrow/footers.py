@@ -14,6 +14,7 @@ from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.bounds import Bounds, leaf_bounds
 from millpond.engine.arrow.source.files import unreadable
 from millpond.engine.arrow.source.leaves import Layout
+from millpond.engine.arrow.source.parquet import READ_ERRORS
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow
 from millpond.plan.paths import Name, format_path
@@ -80,7 +81,7 @@ def _footer(path: str, files: Files) -> Footer:
         parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
         schema = parquet.schema_arrow
         layout = Layout(path, schema, parquet.metadata.num_columns)
-    except (OSError, pa.ArrowException) as error:
+    except READ_ERRORS as error:
         raise unreadable(path, error) from error
     finally:
         files.release(file)
@@ -192,10 +193,10 @@ def _stats(
         if leaf is None:
             nulls += footer.rows
             continue
-        logical = footer.metadata.schema.column(leaf).logical_type
+        column = footer.metadata.schema.column(leaf)
         for group in range(footer.metadata.num_row_groups):
             chunk = footer.metadata.row_group(group).column(leaf)
-            bounds = leaf_bounds(chunk, logical, type_)
+            bounds = leaf_bounds(chunk, column, type_, footer.path)
             found = chunk.statistics
             known = known and found is not None and found.has_null_count
             nulls += found.null_count if known else 0

@@ -83,7 +83,7 @@ def _held(path: str, columns: Struct) -> Struct:
         # What is stored in 96 bits Spark reads as it is.
         buffer = pa.BufferReader(footer_bytes(path))
         schema = pq.ParquetFile(buffer, coerce_int96_timestamp_unit="us").schema_arrow
-    except (OSError, pa.ArrowException, MillpondError):
+    except (OSError, pa.ArrowException, UnicodeDecodeError, MillpondError):
         return columns  # of a file that can't be read Spark says why
     found = _held_type(columns, pa.struct(list(schema)))
     assert isinstance(found, Struct)

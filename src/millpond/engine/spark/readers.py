@@ -32,7 +32,7 @@ class Reading:
     columns: Struct
     csv: CsvOptions
     strict: bool = False
-    """Whether a JSON member that does not fit is an error."""
+    """Whether a JSON member that does not fit, or text that is no UTF-8, is an error."""
 
     def read(
         self,
@@ -56,9 +56,25 @@ class Reading:
             from millpond.engine.spark.jsonlines import read_json_lines
 
             return read_json_lines(self, paths, context, known)
-        df = _read_parquet(self, paths, context, known, partitions)
+        if self.strict:
+            df = self._read_strictly(paths, context, known, partitions)
+        else:
+            df = _read_parquet(self, paths, context, known, partitions)
         required = Struct(tuple(field for field in self.columns if not field.nullable))
         return df.filter(are_there(required, paths, context)) if required.fields else df
+
+    def _read_strictly(
+        self,
+        paths: list[str],
+        context: Context,
+        metadata: Mapping[str, str],
+        partitions: Partitions | None,
+    ) -> DataFrame:
+        from millpond.engine.spark.stricttext import with_valid_texts
+
+        file = context.hidden()
+        df = _read_parquet(self, paths, context, {**metadata, file: "file_path"}, partitions)
+        return with_valid_texts(df, self.columns, file, context).drop(file)
 
 
 def reader(context: Context) -> DataFrameReader:

@@ -104,7 +104,7 @@ def _has_ids(path: str) -> bool:
 
     try:
         fields = list(pq.read_schema(pa.BufferReader(footer_bytes(path))))
-    except (OSError, pa.ArrowException, MillpondError):
+    except (OSError, pa.ArrowException, UnicodeDecodeError, MillpondError):
         return False
     while fields:
         field = fields.pop()
@@ -121,7 +121,7 @@ def lacking(path: str, columns: Struct) -> str | None:
 
     try:
         schema = pq.read_schema(pa.BufferReader(footer_bytes(path)))
-    except (OSError, pa.ArrowException, MillpondError):
+    except (OSError, pa.ArrowException, UnicodeDecodeError, MillpondError):
         return None
     by_id = has_stored_ids(columns) and _has_ids(path)
     held = {str((field.metadata or {}).get(_ARROW_ID, b""), "ascii") for field in schema}

@@ -88,7 +88,7 @@ class Tombstones:
         files, sidecars = checkpoint_files(self.snapshot, engine)
         scans = scan_log(files, log_columns(remove=REMOVE), versions=False)
         if sidecars:
-            scans.append(ScanFiles("parquet", sidecars, log_columns(remove=REMOVE)))
+            scans.append(ScanFiles("parquet", sidecars, log_columns(remove=REMOVE), strict=True))
         rows = together(scans).filter(path("remove.path").is_not_null()).filter(young)
         if dedup is None or not dedup.seen:
             return rows

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from millpond.engine.arrow.source.files import damaged
 from millpond.plan import types as t
 
 _MICROS = {"milliseconds": (1000, 1), "microseconds": (1, 1), "nanoseconds": (1, 1000)}
@@ -65,8 +66,15 @@ def constant_bounds(value: Any, type_: t.DataType) -> Bounds:
     return Bounds(found, found, may_be_null=False)
 
 
-def leaf_bounds(chunk: Any, logical: Any, type_: t.DataType) -> Bounds:
-    """The bounds of a column chunk (pyarrow's `ColumnChunkMetaData`), read as a type."""
+def leaf_bounds(chunk: Any, column: Any, type_: t.DataType, path: str) -> Bounds:
+    """The bounds of a column chunk of a file, read as a type.
+
+    `chunk` is pyarrow's `ColumnChunkMetaData`, `column` its `ColumnSchema`.
+    """
+    # Where they contradict each other, pyarrow would end the process instead of raising.
+    if chunk.physical_type != column.physical_type:
+        kinds = f"{column.physical_type} and {chunk.physical_type}"
+        raise damaged(path, f"the footer of {path} calls column {column.path} {kinds}")
     found = chunk.statistics
     fractional = t.is_fractional(type_)
     if found is None:
@@ -75,6 +83,7 @@ def leaf_bounds(chunk: Any, logical: Any, type_: t.DataType) -> Bounds:
     if nulls is not None and nulls == chunk.num_values:
         return ALL_NULL
     low = high = None
+    logical = column.logical_type
     if found.has_min_max:
         low = _read(found, found.min_raw, "min", logical, type_)
         high = _read(found, found.max_raw, "max", logical, type_)

@@ -115,3 +115,9 @@ def unfit(path: str, column: str, message: str) -> SourceError:
         path=path,
         hint="correct the schema of the scan, or leave the column out",
     )
+
+
+def damaged(path: str, message: str) -> SourceError:
+    """The error for a file that holds what no writer would have written."""
+    hint = "the file is damaged: write it anew, or restore it"
+    return SourceError(message, engine=ENGINE, path=path, hint=hint)

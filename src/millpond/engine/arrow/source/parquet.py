@@ -14,10 +14,11 @@ import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.conform import conform
-from millpond.engine.arrow.source.files import local_path, unfit, unreadable
+from millpond.engine.arrow.source.files import damaged, local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.prune import may_hold
+from millpond.engine.arrow.source.utf8 import is_utf8
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType, Field
 
 # A damaged footer can hold names that are no UTF-8.
-_READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
+READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
 _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
@@ -64,8 +65,11 @@ class ParquetSource:
         constants: Mapping[str, Constant],
         context: Context,
         columns: Struct | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
         self.path = path
+        self.strict = strict
         self.constants = constants
         self.context = context
         self.file = context.files.open(path)
@@ -78,7 +82,7 @@ class ParquetSource:
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             context.files.release(self.file)
             raise unreadable(path, error) from error
         context.counters.add("files_opened")
@@ -93,7 +97,7 @@ class ParquetSource:
     @classmethod
     def of(cls, entry: Entry, spec: ScanSpec, context: Context) -> ParquetSource:
         """A file of a scan."""
-        return cls(entry.path, entry.constants, context, spec.columns)
+        return cls(entry.path, entry.constants, context, spec.columns, strict=spec.strict)
 
     def close(self) -> None:
         """Close the file."""
@@ -140,8 +144,8 @@ class ParquetSource:
         leaf = self.layout.leaf(steps)
         if leaf is None:
             return None
-        logical = self.metadata.schema.column(leaf).logical_type
-        found = leaf_bounds(chunks.column(leaf), logical, type_)
+        column = self.metadata.schema.column(leaf)
+        found = leaf_bounds(chunks.column(leaf), column, type_, self.path)
         return found.with_nulls() if self.layout.passes_map(steps) else found
 
     def select(self, wanted: Struct) -> tuple[int, ...]:
@@ -277,11 +281,14 @@ class RowGroup:
         until = end if 0 < end < _EARLY * self.rows else None
         try:
             tables = self.source.read(self.number, missing, until)
-        except _READ_ERRORS as error:
+        except READ_ERRORS as error:
             raise unreadable(self.source.path, error) from error
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                if self.source.strict and not is_utf8(array):
+                    message = f"column {name} of {self.source.path} holds text that is no UTF-8"
+                    raise damaged(self.source.path, message)
                 known = self._raw.get(name)
                 if known is not None:
                     shared = min(len(known), len(array))

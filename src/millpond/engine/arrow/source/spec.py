@@ -68,7 +68,7 @@ class ScanSpec:
     output: Struct
     scan_node: int | None
     strict: bool = False
-    """Whether a JSON member that does not fit is an error."""
+    """Whether a JSON member that does not fit, or text that is no UTF-8, is an error."""
     texts: frozenset[str] = frozenset()
     """Columns that whoever takes the rows also takes as dictionaries; only without a projection."""
 
