@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 
 from millpond.base.errors import PathTypeError, SchemaError
 from millpond.fs.entry import from_micros
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 TIME_COLUMNS: Final = ("timestamp", "Timestamp", "event_time", "time", "ts", "datetime")
 """Where the time of a series is looked for, unless it is said."""
+
+Times: TypeAlias = tuple[int | None, int | None]
+"""The first and last time in some rows, in microseconds; None if no row has one."""
 
 
 class Wanted(TypedDict, total=False):
@@ -60,9 +63,7 @@ def time_column_of(schema: Struct, declared: str | None, *, path: str) -> str:
     )
 
 
-def event_times(
-    table: DeltaTable, adds: Sequence[dict[str, Any]], column: str
-) -> tuple[int | None, int | None]:
+def event_times(table: DeltaTable, adds: Sequence[dict[str, Any]], column: str) -> Times:
     """The first and last time in new files, from the statistics that Parquet keeps.
 
     They are exact, and numbers, since a file may hold times that Python has no datetime for. The
@@ -89,6 +90,17 @@ def event_times(
             if statistics is not None and statistics.has_min_max:  # nulls have none
                 found += [statistics.min_raw, statistics.max_raw]
     return (min(found), max(found)) if found else (None, None)
+
+
+def spanning(one: Times, other: Times) -> Times:
+    """The first and last time of both.
+
+    >>> spanning((0, 5), (None, None)), spanning((0, 5), (-2, 3))
+    ((0, 5), (-2, 5))
+    """
+    firsts = [time for time in (one[0], other[0]) if time is not None]
+    lasts = [time for time in (one[1], other[1]) if time is not None]
+    return min(firsts, default=None), max(lasts, default=None)
 
 
 def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:

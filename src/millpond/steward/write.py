@@ -19,7 +19,7 @@ from millpond.steward.commit import Committed, Committing
 from millpond.steward.scope import Scope
 from millpond.steward.steps import step
 from millpond.steward.tables import PendingTable, evolve
-from millpond.steward.temporal import event_times, time_column_of
+from millpond.steward.temporal import event_times, spanning, time_column_of
 
 if TYPE_CHECKING:
     import os
@@ -283,13 +283,13 @@ class WriteScope(Scope):
         """The row of a node whose table was written."""
         fields: dict[str, Any] = {"size": sum(add["size"] for add in pending.adds)}
         if column is not None:
-            found = try_resolve(self.work, path)
-            row = found.row if found else None
-            first, last = event_times(pending.table, adds, column)
-            drafted = row is not None and (row.part_id, row.node_id) in self.work.drafts
-            if drafted and row is not None:
-                first = _least(first, row.min_event_time) if row.min_event_time else first
-                last = _most(last, row.max_event_time) if row.max_event_time else last
+            found = self.locate(path)
+            times = event_times(pending.table, adds, column)
+            if found.row is not None and edit.next_version(self.work, found) == found.row:
+                # This transaction has written to it before: both together are its version.
+                earlier = (found.row.min_event_time, found.row.max_event_time)
+                times = spanning(times, earlier)
+            first, last = times
             fields |= {"min_event_time": first, "max_event_time": last, "time_column": column}
         return edit.write(self.work, path, kind, **fields)
 
@@ -364,14 +364,6 @@ def owner() -> tuple[int, int | None]:
     except RuntimeError:
         task = None
     return threading.get_ident(), None if task is None else id(task)
-
-
-def _least(one: int | None, other: int) -> int:
-    return other if one is None else min(one, other)
-
-
-def _most(one: int | None, other: int) -> int:
-    return other if one is None else max(one, other)
 
 
 def _plain(add: Mapping[str, Any]) -> dict[str, Any]:
