@@ -21,6 +21,7 @@ EXAMPLES: list[MillpondError] = [
     errors.ObjectNotFoundError("m", path="p", hint="h"),
     errors.ObjectExistsError("m", path="p", hint="h"),
     errors.StoreAccessError("m", path="p", hint="h"),
+    errors.UnknownOutcomeError("m", path="p", hint="h"),
     errors.PlanError("m", hint="h"),
     errors.SchemaError("m", hint="h"),
     errors.TypeMismatchError("m", hint="h"),

@@ -6,7 +6,8 @@
     ├── StoreError (OSError)                  storage could not do what was asked
     │   ├── ObjectNotFoundError (FileNotFoundError)
     │   ├── ObjectExistsError (FileExistsError)      a create-only put lost: the name is taken
-    │   └── StoreAccessError (PermissionError)
+    │   ├── StoreAccessError (PermissionError)
+    │   └── UnknownOutcomeError               a put may have taken effect, or may yet
     ├── PlanError (ValueError)                a plan that can't exist
     │   ├── SchemaError                       unknown or duplicate column, wrong shape
     │   ├── TypeMismatchError (TypeError)     a value or an argument of the wrong type
@@ -135,6 +136,10 @@ class ObjectExistsError(StoreError, FileExistsError):
 
 class StoreAccessError(StoreError, PermissionError):
     """The store refused access."""
+
+
+class UnknownOutcomeError(StoreError):
+    """The answer to a put was lost: it may have taken effect, or may yet."""
 
 
 class PlanError(MillpondError, ValueError):

@@ -18,6 +18,7 @@ from millpond.base.errors import (
     ObjectNotFoundError,
     StoreAccessError,
     StoreError,
+    UnknownOutcomeError,
 )
 from millpond.kernel.actions import json_line
 from millpond.kernel.names import (
@@ -31,6 +32,7 @@ from millpond.kernel.names import (
 )
 from millpond.kernel.segment import LogFile
 from millpond.kernel.write.conflicts import Winner
+from millpond.kernel.write.seal import SEAL, UNSEALED, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,8 +68,12 @@ class StagedCommit:
 
 
 def encode_commit(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> bytes:
-    """The lines of a commit."""
-    return b"".join(json_line(kind, action) for kind, action in actions)
+    """The lines of a commit, sealed where it says something of itself."""
+    lines = [
+        json_line(kind, {**action, SEAL: UNSEALED} if kind == "commitInfo" else action)
+        for kind, action in actions
+    ]
+    return sealed(b"".join(lines))
 
 
 def log_path(name: str) -> str:
@@ -109,6 +115,19 @@ def is_final(store: Store, error: BaseException) -> bool:
     if not isinstance(error, StoreError) or isinstance(error, StoreAccessError):
         return True
     return not store.capabilities.has_flat_names
+
+
+def fate_of(store: Store, version: int, txn_id: str, error: BaseException) -> bool | None:
+    """Whether a put that failed took effect after all; None if nobody can know yet."""
+    try:
+        if is_ours(store, version, txn_id):
+            return True
+    except StoreError:
+        return None
+    # Who interrupts the waiting does not interrupt the request.
+    is_open = not isinstance(error, Exception) and store.capabilities.has_flat_names
+    is_open |= isinstance(error, UnknownOutcomeError)
+    return False if is_final(store, error) and not is_open else None
 
 
 def check_not_cleaned(store: Store, base: int, table: str) -> None:
