@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from random import Random
 
@@ -246,29 +248,45 @@ def _no_footer(content: bytes, rng: Random) -> bytes:
     return content[: max(4, len(content) - 8)]
 
 
-def _ends_process(content: bytes) -> bool:
-    """Whether a column's size statistics contradict the schema: a fault that is left out.
+_STATISTICS: Final = re.compile(
+    "level histogram size mismatch|Unencoded byte array data|Unexpected end of stream"
+)
+_ASK: Final = """
+import sys, pyarrow as pa, pyarrow.parquet as pq
+metadata = pq.read_metadata(pa.BufferReader(sys.stdin.buffer.read()))
+for group in map(metadata.row_group, range(metadata.num_row_groups)):
+    for column in range(group.num_columns):
+        group.column(column).statistics
+"""
 
-    Asked for what a footer says about such a column, pyarrow 26 throws what nothing in Python can
-    catch, and the process ends. It raises where the column's rows are read first; but who asks
-    wants to know whether they have to be read at all, and no other question tells beforehand.
+
+def _ends_process(content: bytes) -> bool:
+    """Whether pyarrow dies of a column's statistics: a fault that is left out.
+
+    Where they are too short for their type, or count levels that the schema does not have, pyarrow
+    26 throws what nothing in Python can catch. It raises an error where the column's rows are read
+    first; but who asks for statistics wants to know whether they have to be read at all, and no
+    other question tells beforehand. That is asked here, and then a process that may die.
     """
+    if not any(map(_STATISTICS.search, _read_errors(content))):
+        return False
+    asked = subprocess.run([sys.executable, "-c", _ASK], input=content, capture_output=True)
+    return asked.returncode < 0
+
+
+def _read_errors(content: bytes) -> Iterator[str]:
+    """What is wrong with the columns of a file that can be opened, row group by row group."""
     try:
         reader = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).reader
-        columns = range(reader.metadata.num_columns)
     except (OSError, pa.ArrowException, UnicodeDecodeError):
-        return False
+        return
     for group in range(reader.num_row_groups):
-        for column in columns:
+        for column in range(reader.metadata.num_columns):
             try:
                 reader.read_row_group(group, column_indices=[column], use_threads=False)
             except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-                if _SIZE_STATISTICS.search(str(error)):
-                    return True
-    return False
+                yield str(error)
 
-
-_SIZE_STATISTICS: Final = re.compile(r"level histogram size mismatch|Unencoded byte array data")
 
 BYTES: Final[dict[str, Change]] = {
     "cut": _cut,
