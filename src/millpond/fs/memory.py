@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from millpond.base.clock import Clock, SystemClock
 from millpond.fs.entry import to_micros
+from millpond.fs.persistence import seq_of
 from millpond.fs.tree import Tree
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class _Rows:
         return row.content
 
 
+class _Transaction(NamedTuple):
+    time: int
+    rows: tuple[Row, ...]
+
+
 class MemoryPersistence:
     """Transactions in a list.
 
@@ -50,11 +56,11 @@ class MemoryPersistence:
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._transactions: list[tuple[Row, ...]] = []
+        self._transactions: list[_Transaction] = []
 
     def latest(self) -> Tree:
         """The pond as it is now."""
-        return self.as_of(txn_seq=len(self._transactions))
+        return self._after(len(self._transactions))
 
     def refresh(self, tree: Tree) -> Tree:
         """The pond as it is now."""
@@ -62,11 +68,14 @@ class MemoryPersistence:
 
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
         """The pond as it was after a transaction, or at a time."""
-        known = self._transactions[:txn_seq]
+        seq = seq_of(txn_seq, last=len(self._transactions))
         if micros is not None:
-            known = [rows for rows in known if rows[0].timestamp <= micros]
-        rows = tuple(row for transaction in known for row in transaction)
-        return Tree(_Rows(rows), version=len(known), txn_seq=len(known))
+            seq = min(seq, sum(known.time <= micros for known in self._transactions))
+        return self._after(seq)
+
+    def _after(self, seq: int) -> Tree:
+        rows = tuple(row for known in self._transactions[:seq] for row in known.rows)
+        return Tree(_Rows(rows), version=seq, txn_seq=seq)
 
     def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
         """Write one transaction behind a tree; None if another one came first."""
@@ -74,9 +83,9 @@ class MemoryPersistence:
         with self._lock:
             if base.txn_seq != len(self._transactions):
                 return None
-            last = self._transactions[-1][0].timestamp if self._transactions else 0
+            last = self._transactions[-1].time if self._transactions else 0
             time = max(to_micros(self._clock.now()), last + 1)
             seq = base.txn_seq + 1
             made = tuple(replace(row, txn_seq=seq, timestamp=time) for row in rows)
-            self._transactions.append(made)
-        return self.as_of(txn_seq=seq)
+            self._transactions.append(_Transaction(time, made))
+        return self._after(seq)

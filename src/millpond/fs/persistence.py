@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from millpond.base.errors import PondError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -36,12 +38,24 @@ class Persistence(Protocol):
         ...
 
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
-        """The pond as it was after a transaction, or at a time."""
+        """The pond as it was after a transaction, or at a time; it can't be committed behind."""
         ...
 
     def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
         """Write one transaction behind a tree; None if another one came first.
 
-        Rows get their `txn_seq` and `timestamp` here: one later than any before.
+        Rows get their `txn_seq` and `timestamp` here: later than all before, whatever clocks say.
         """
         ...
+
+
+def seq_of(txn_seq: int | None, *, last: int) -> int:
+    """The number of a transaction that was asked for; None is the last one."""
+    if txn_seq is None:
+        return last
+    if not 0 <= txn_seq <= last:
+        raise PondError(
+            f"there is no transaction {txn_seq}",
+            hint=f"name one from 0, when the pond was empty, to {last}, the last one",
+        )
+    return txn_seq

@@ -7,14 +7,27 @@ read. A commit is a Parquet file for each partition and one conditional put.
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import ObjectNotFoundError
+from millpond.base.errors import (
+    CommitError,
+    ObjectNotFoundError,
+    StoreError,
+    UnknownOutcomeError,
+)
 from millpond.base.store import open_store
 from millpond.kernel.names import commit_name
-from millpond.kernel.write.commit import encode_commit, log_path, put_commit, read_winner
+from millpond.kernel.write.commit import (
+    check_not_cleaned,
+    encode_commit,
+    fate_of,
+    log_path,
+    put_commit,
+    read_winner,
+)
 from millpond.kernel.write.info import engine_info
 
 if TYPE_CHECKING:
@@ -31,6 +44,7 @@ APP: Final = "millpond"
 CHECKPOINT_EVERY: Final = 25
 FAR_BEHIND: Final = 200
 """Who is so many versions behind opens the table anew."""
+_log = logging.getLogger("millpond.fs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +107,16 @@ class RowLog:
             for path, part in zip(paths, self._partitions(batch), strict=True):
                 found.setdefault(part, []).append(path)
         files = {part: tuple(paths) for part, paths in found.items()}
-        last = self._said(table.version)
-        if not last:
-            known = table.app_transactions.get(APP)
-            last = {"txn_seq": known.version} if known else {}
+        last = self.said(table.version) or self._known(table)
         return LogState(table.version, files, last)
+
+    def _known(self, table: DeltaTable) -> dict[str, Any]:
+        """What is still known of the last transaction when its commit has left the log."""
+        known = table.app_transactions.get(APP)
+        if known is None:
+            return {}
+        # The commit's time in milliseconds: all of that one may have passed.
+        return {"txn_seq": known.version, "timestamp": (known.last_updated or 0) * 1000 + 999}
 
     def _partitions(self, batch: Any) -> list[str]:
         if self.partition is None:
@@ -109,13 +128,10 @@ class RowLog:
         found: list[str] = pc.map_lookup(batch.column("partitionValues"), key, "first").to_pylist()
         return found
 
-    def _said(self, version: int) -> dict[str, Any]:
-        """What a commit says of itself; nothing if it has left the log."""
-        try:
-            winner = read_winner(self.store, version, self.location)
-        except ObjectNotFoundError:
-            return {}
-        return dict(winner.info.get(INFO) or {})
+    def said(self, version: int) -> dict[str, Any] | None:
+        """What a commit says of itself; None if it has left the log."""
+        winner = self._winner(version)
+        return None if winner is None else dict(winner.info.get(INFO) or {})
 
     def refresh(self, state: LogState) -> LogState:
         """The newest state, from an older one and the commits after it."""
@@ -148,11 +164,10 @@ class RowLog:
             return None
 
     def _apply(self, winner: Winner, files: dict[str, tuple[str, ...]]) -> None:
-        for action in winner.actions.get("remove", ()):
-            for part, paths in files.items():
-                if action["path"] in paths:
-                    files[part] = tuple(path for path in paths if path != action["path"])
-                    break
+        removed = {action["path"] for action in winner.actions.get("remove", ())}
+        for part, paths in files.items() if removed else ():
+            if not removed.isdisjoint(paths):
+                files[part] = tuple(path for path in paths if path not in removed)
         for action in winner.actions.get("add", ()):
             part = action["partitionValues"].get(self.partition, "") if self.partition else ""
             files[part] = (*files.get(part, ()), action["path"])
@@ -168,9 +183,18 @@ class RowLog:
         data_change: bool = True,
         operation: str = "WRITE",
     ) -> LogState | None:
-        """Write files and the commit that names them; None if another commit came first."""
+        """Write files and the commit that names them; None if another commit came first.
+
+        What is not a transaction, since it has no `txn_seq`, says again what the last one said.
+        """
         version = state.version + 1
+        if self._is_cleaned(state.version):
+            return None
+        if "txn_seq" not in info:
+            time = max(int(state.last.get("timestamp", 0)), int(info.get("timestamp", 0)))
+            info = {**state.last, **info, "timestamp": time}
         put: list[str] = []
+        is_tried = False
         try:
             adds = [self._put(file, put, data_change=data_change) for file in new]
             now = int(info.get("timestamp", 0)) // 1000
@@ -182,9 +206,19 @@ class RowLog:
                 actions.append(("txn", known))
             actions += [("remove", action) for action in removed]
             actions += [("add", action) for action in adds]
-            won = put_commit(self.store, version, encode_commit(actions), txn_id)
-        except Exception:
-            self.take_back(put)
+            content, is_tried = encode_commit(actions), True
+            won = put_commit(self.store, version, content, txn_id)
+        except BaseException as error:
+            fate = fate_of(self.store, version, txn_id, error) if is_tried else False
+            if fate is False:
+                self.take_back(put)
+            if fate is None and isinstance(error, StoreError):
+                raise UnknownOutcomeError(
+                    f"it is not known whether version {version} of {self.location} was written: "
+                    f"{error.message}",
+                    path=self.location,
+                    hint="look whether the changes are there before you try again",
+                ) from error
             raise
         if not won:
             self.take_back(put)
@@ -194,10 +228,22 @@ class RowLog:
         self._apply(made_winner(version, made), files)
         return LogState(version, files, dict(info))
 
+    def _is_cleaned(self, base: int) -> bool:
+        """Whether commits after a version have left the log: their numbers are not free."""
+        try:
+            check_not_cleaned(self.store, base, self.location)
+        except CommitError:
+            return True
+        return False
+
     def take_back(self, paths: Iterable[str]) -> None:
         """Remove files that no commit names."""
         for path in paths:
-            self.store.delete(path)
+            try:
+                self.store.delete(path)
+            except StoreError as error:
+                _log.warning("%s of %s is of no use, but could not be removed: %s", path,
+                             self.location, error.message)  # fmt: skip
 
     def _put(self, file: NewFile, put: list[str], *, data_change: bool) -> dict[str, Any]:
         folder = "".join(f"{name}={value}/" for name, value in file.partition.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,13 @@ from millpond.base.clock import Clock, SystemClock
 from millpond.base.errors import PondNotFoundError, TableNotFoundError
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import LogState, NewFile, RowLog
-from millpond.fs.oplog.rows import PARTITION, SCHEMA, light_columns, read_rows, write_parquet
+from millpond.fs.oplog.rowfile import RowFile
+from millpond.fs.oplog.rows import PARTITION, SCHEMA, write_parquet
+from millpond.fs.persistence import seq_of
 from millpond.fs.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow.parquet as pq
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from millpond.base.settings import Settings
     from millpond.fs.entry import Row
@@ -29,9 +30,11 @@ class OpLogRows:
     oplog: OpLog
     state: LogState
     most_seq: int | None = None
-    """Rows of later transactions are left out."""
-    most_micros: int | None = None
+    """Rows of later transactions are left out: it is the pond as it was."""
+    files: dict[str, list[Row]] = field(default_factory=dict, repr=False)
+    """Rows by the file that they are in. Files never change, so trees share what was read."""
     places: dict[tuple[str, str, int], tuple[str, int]] = field(default_factory=dict, repr=False)
+    """Where contents are, as far as some were asked for."""
 
     def rows(self, part_id: str) -> Iterable[Row]:
         """Everything that happened in a directory."""
@@ -39,36 +42,27 @@ class OpLogRows:
 
     def rows_in(self, part_id: str, paths: Iterable[str]) -> list[Row]:
         """The rows of some files of a directory."""
-        found: list[Row] = []
-        for path in paths:
-            table = self.oplog.open_file(path).read(light_columns(), use_threads=False)
-            rows = read_rows(table, part_id)
-            self.remember(path, rows)
-            found += rows
-        return [row for row in found if self._counts(row)]
+        found = [row for path in paths for row in self._read(path, part_id)]
+        most = self.most_seq
+        return found if most is None else [row for row in found if row.txn_seq <= most]
 
-    def remember(self, path: str, rows: Iterable[Row]) -> None:
-        """Where the contents of rows are."""
-        for number, row in enumerate(rows):
-            self.places[row.part_id, row.node_id, row.txn_seq] = (path, number)
-
-    def _counts(self, row: Row) -> bool:
-        if self.most_seq is not None and row.txn_seq > self.most_seq:
-            return False
-        return self.most_micros is None or row.timestamp <= self.most_micros
+    def _read(self, path: str, part_id: str) -> list[Row]:
+        rows = self.files.get(path)
+        if rows is None:
+            rows = self.files[path] = self.oplog.open_file(path).rows(part_id)
+        return rows
 
     def content(self, row: Row) -> bytes | None:
         """What was written inline with this row."""
         key = (row.part_id, row.node_id, row.txn_seq)
+        paths = self.state.files.get(row.part_id, ())
         place = self.places.get(key)
-        if place is None or place[0] not in self.state.files.get(row.part_id, ()):
-            list(self.rows(row.part_id))
+        if place is None or place[0] not in paths:
+            for path in paths:
+                for number, known in enumerate(self._read(path, row.part_id)):
+                    self.places[known.part_id, known.node_id, known.txn_seq] = (path, number)
             place = self.places[key]
-        path, number = place
-        table = self.oplog.open_file(path).read(["content"], use_threads=False)
-        column = table.column("content")
-        found: bytes | None = column[number].as_py()
-        return found
+        return self.oplog.content(*place)
 
 
 class OpLog:
@@ -82,6 +76,9 @@ class OpLog:
         self._clock = clock or SystemClock()
         self.files_read = 0
         """How many files of rows were opened."""
+        self.on_commit: Callable[[Tree, Mapping[str, Sequence[Row]]], None] | None = None
+        """Told of each transaction that is committed here, with its rows by directory."""
+        self._recent: RowFile | None = None
 
     @classmethod
     def create(cls, location: str, info: dict[str, Any], **how: Any) -> OpLog:
@@ -95,13 +92,17 @@ class OpLog:
         )
         return made
 
-    def open_file(self, path: str) -> pq.ParquetFile:
+    def open_file(self, path: str) -> RowFile:
         """A file of rows."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         self.files_read += 1
-        return pq.ParquetFile(pa.BufferReader(self.log.store.get(path)))
+        return RowFile(self.log.store, path)
+
+    def content(self, path: str, number: int) -> bytes | None:
+        """What was written inline with a row of a file."""
+        file = self._recent
+        if file is None or file.path != path:
+            file = self._recent = self.open_file(path)
+        return file.content(number)
 
     def latest(self) -> Tree:
         """The pond as it is now."""
@@ -120,6 +121,8 @@ class OpLog:
 
     def refresh(self, tree: Tree) -> Tree:
         """The pond as it is now; directories that did not change are not read again."""
+        if _is_past(tree):
+            return self.latest()
         older = state_of(tree)
         newer = self.log.refresh(older)
         if newer is older:
@@ -135,18 +138,18 @@ class OpLog:
         """
         older, source = state_of(tree), tree.source
         assert isinstance(source, OpLogRows)
-        rows = OpLogRows(self, newer, places=source.places)
+        rows = OpLogRows(self, newer, files=source.files, places=source.places)
         made = Tree(rows, newer.version, int(newer.last.get("txn_seq", 0)))
         for part, partition in tree.known().items():
             before, after = older.files.get(part, ()), newer.files.get(part, ())
-            if after[: len(before)] != before:
-                continue  # it was compacted
+            if after[: len(before)] != before:  # it was compacted
+                for path in before:
+                    rows.files.pop(path, None)
+                continue
             new = after[len(before) :]
-            mine = None if written is None else written.get(part)
-            if mine is not None and len(new) == 1:
-                rows.remember(new[0], mine)
-                made.keep(part, partition.extended(replace(row, content=None) for row in mine))
-            elif new:
+            if written is not None and part in written and len(new) == 1:
+                rows.files[new[0]] = [replace(row, content=None) for row in written[part]]
+            if new:
                 made.keep(part, partition.extended(rows.rows_in(part, new)))
             else:
                 made.keep(part, partition)
@@ -155,12 +158,49 @@ class OpLog:
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
         """The pond as it was: its rows tell, so no old version of the table is needed."""
         tree = self.latest()
-        source = OpLogRows(self, state_of(tree), most_seq=txn_seq, most_micros=micros)
-        seq = tree.txn_seq if txn_seq is None else min(txn_seq, tree.txn_seq)
-        return Tree(source, tree.version, seq)
+        seq = seq_of(txn_seq, last=tree.txn_seq)
+        if micros is not None:
+            seq = min(seq, self._seq_at(tree, micros))
+        if seq == tree.txn_seq:
+            return tree
+        return Tree(OpLogRows(self, state_of(tree), most_seq=seq), tree.version, seq)
+
+    def _seq_at(self, tree: Tree, micros: int) -> int:
+        """The last transaction at a time: commits say when they were made, and are in order."""
+        state = state_of(tree)
+        if int(state.last.get("timestamp", 0)) <= micros:
+            return tree.txn_seq
+        found = bisect_right(range(state.version + 1), micros, key=self._time_of) - 1
+        if found < 0:
+            return 0  # before there was a pond
+        said = self._said_until(found)
+        if said is not None:
+            return int(said["txn_seq"])
+        # Commits of that time have left the log, but rows stay.
+        rows = (
+            row
+            for part in state.files
+            for rows in tree.partition(part).by_node.values()
+            for row in rows
+        )
+        return max((row.txn_seq for row in rows if row.timestamp <= micros), default=0)
+
+    def _time_of(self, version: int) -> int:
+        said = self._said_until(version)
+        return 0 if said is None else int(said["timestamp"])
+
+    def _said_until(self, version: int) -> dict[str, Any] | None:
+        """What the last commit of ours up to a version says; None if it has left the log."""
+        said = self.log.said(version)
+        while said == {} and version > 0:
+            version -= 1
+            said = self.log.said(version)
+        return said or None
 
     def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
         """Write one transaction behind a tree; None if another one came first."""
+        if _is_past(base):
+            return None
         state = state_of(base)
         last = int(state.last.get("timestamp", 0))
         micros = max(to_micros(self._clock.now()), last + 1)
@@ -173,9 +213,18 @@ class OpLog:
             NewFile({PARTITION: part}, write_parquet(rows), len(rows))
             for part, rows in parts.items()
         ]
-        info = {"txn_seq": seq, "timestamp": micros, "txn_id": commit.txn_id, **commit.info}
+        info = {**commit.info, "txn_seq": seq, "timestamp": micros, "txn_id": commit.txn_id}
         newer = self.log.commit(state, files, info, txn_id=commit.txn_id)
-        return None if newer is None else self._follow(base, newer, parts)
+        if newer is None:
+            return None
+        tree = self._follow(base, newer, parts)
+        if self.on_commit is not None:
+            self.on_commit(tree, parts)
+        return tree
+
+
+def _is_past(tree: Tree) -> bool:
+    return isinstance(tree.source, OpLogRows) and tree.source.most_seq is not None
 
 
 def state_of(tree: Tree) -> LogState:

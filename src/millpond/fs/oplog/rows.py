@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.errors import PondError
 from millpond.fs.entry import EntryType, Row
 from millpond.fs.oplog.columns import column
 from millpond.plan.types import BINARY, BOOLEAN, LONG, STRING, TIMESTAMP, DataType, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PARTITION: Final = "part_id"
+GROUP_BYTES: Final = 1 << 20
+"""How much content is decoded to read one of a file's many."""
 
 SCHEMA: Final = Struct.of(
     txn_seq=LONG,
@@ -52,8 +57,11 @@ _TYPES: Final = {
     for field in SCHEMA
     if field.name != PARTITION
 }
+_FILE_SCHEMA: Final = pa.schema(list(_TYPES.items()))
 _NAMES: Final = tuple(_TYPES)
 _LIGHT: Final = tuple(name for name in _NAMES if name != "content")
+_ROW_FIELDS: Final = tuple(field.name for field in fields(Row))
+_ENTRY_TYPES: Final = {str(kind): kind for kind in EntryType}
 
 
 def to_table(rows: Sequence[Row]) -> pa.Table:
@@ -63,29 +71,51 @@ def to_table(rows: Sequence[Row]) -> pa.Table:
 
 
 def write_parquet(rows: Sequence[Row]) -> bytes:
-    """Rows of one directory as a file."""
+    """Rows of one directory as a file; contents are in groups, so that one is read alone."""
     sink = pa.BufferOutputStream()
-    pq.write_table(to_table(rows), sink, compression="zstd", use_dictionary=False)
+    with pq.ParquetWriter(
+        sink, _FILE_SCHEMA, compression="zstd", use_dictionary=False, write_page_checksum=True
+    ) as writer:
+        for group in _groups(rows):
+            writer.write_table(to_table(group))
     return bytes(sink.getvalue())
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    start, size = 0, 0
+    for number, row in enumerate(rows):
+        size += len(row.content or b"")
+        if size > GROUP_BYTES and number > start:
+            yield rows[start:number]
+            start, size = number, len(row.content or b"")
+    yield rows[start:]
 
 
 def read_rows(table: pa.Table, part_id: str) -> list[Row]:
     """Rows out of a file, without their contents."""
-    columns: list[list[Any]] = []
-    for name in _LIGHT:
+    columns: list[Iterable[Any]] = []
+    for name in _ROW_FIELDS:
+        if name not in _LIGHT:
+            columns.append(repeat(part_id if name == PARTITION else None))
+            continue
         found = table.column(name)
         if pa.types.is_timestamp(found.type):
             found = found.cast(pa.int64())
-        columns.append(found.to_pylist())
-    named = dict(zip(_LIGHT, columns, strict=True))
-    types = [EntryType(value) for value in named.pop("entry_type")]
-    others = list(named)
-    return [
-        Row(part_id=part_id, entry_type=type_, **dict(zip(others, values, strict=True)))
-        for type_, *values in zip(types, *named.values(), strict=True)
-    ]
+        values = found.to_pylist()
+        columns.append(map(_entry_type, values) if name == "entry_type" else values)
+    return list(map(Row, *columns))
 
 
-def light_columns() -> Iterable[str]:
+def _entry_type(value: str) -> EntryType:
+    found = _ENTRY_TYPES.get(value)
+    if found is None:
+        raise PondError(
+            f"the pond has a node of the kind {value!r}, which this version does not know",
+            hint="install a newer millpond",
+        )
+    return found
+
+
+def light_columns() -> list[str]:
     """Everything but contents."""
     return list(_LIGHT)

@@ -1,0 +1,85 @@
+"""`RowFile`: one file of the OpLog. Rows are read without their contents, and one content alone.
+
+Small files come whole, in one request; of large ones only what is needed is read. A file that is
+missing or damaged is an error that names it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from millpond.base.errors import IntegrityError, MillpondError, ObjectNotFoundError
+from millpond.fs.oplog.rows import light_columns, read_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from millpond.base.store import Store
+    from millpond.fs.entry import Row
+
+WHOLE_BYTES: Final = 4 << 20
+"""What is smaller is read whole."""
+
+
+class RowFile:
+    """A file of rows, opened."""
+
+    def __init__(self, store: Store, path: str) -> None:
+        self.path = path
+        self._name = f"{store.url}/{path}"
+        self._group: tuple[int, Any] | None = None
+        with self._reading():
+            self._file = pq.ParquetFile(
+                _source(store, path), page_checksum_verification=True, pre_buffer=True
+            )
+
+    def rows(self, part_id: str) -> list[Row]:
+        """All rows, without contents."""
+        with self._reading():
+            return read_rows(self._file.read(light_columns(), use_threads=False), part_id)
+
+    def content(self, number: int) -> bytes | None:
+        """The content of one row."""
+        group, first = 0, 0
+        while number >= first + self._file.metadata.row_group(group).num_rows:
+            first += self._file.metadata.row_group(group).num_rows
+            group += 1
+        known = self._group
+        if known is None or known[0] != group:
+            with self._reading():
+                table = self._file.read_row_group(group, ["content"], use_threads=False)
+            # The next content that is asked for is often beside this one.
+            known = self._group = (group, table.column("content"))
+        found: bytes | None = known[1][number - first].as_py()
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except ObjectNotFoundError as error:
+            raise self._error("gone") from error
+        except MillpondError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+            raise self._error(f"damaged: {error}") from error
+
+    def _error(self, what: str) -> IntegrityError:
+        return IntegrityError(
+            f"{self._name}, which holds rows of the pond, is {what}",
+            path=self.path,
+            hint="pond fsck tells what else is damaged; restore it from a backup",
+        )
+
+
+def _source(store: Store, path: str) -> Any:
+    head = store.get_range(path, 0, WHOLE_BYTES)
+    if len(head) < WHOLE_BYTES:
+        return pa.BufferReader(head)
+    from millpond.engine.arrow.source.storefile import StoreFile
+
+    return pa.PythonFile(StoreFile(store, path), mode="r")
