@@ -403,7 +403,7 @@ def test_a_checkpoint_takes_up_the_chain_again(tmp_path: Path) -> None:
     assert sorted(checksums(tmp_path)) == [0, 2, 3]
     told = write_checksum(table)
     assert told["numFiles"] == len(table.files()) == 3
-    assert checksums(tmp_path)[4] == told
+    assert checksums(tmp_path)[4].items() >= told.items()
 
 
 def test_a_checksum_spares_the_log(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ from millpond.kernel.write.checksum import checksum, put_checksum
 from millpond.kernel.write.commit import log_path
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.files import put_own
+from millpond.kernel.write.seal import SEAL, UNSEALED, sealed, stream_digest
 from millpond.plan.arrow import to_arrow
 
 if TYPE_CHECKING:
@@ -101,7 +102,14 @@ def write_checkpoint(
         for path in writer.sidecar_paths:
             store.delete(path)
         raise
-    counted = checksum(table.protocol, table.metadata, files=rows.adds, size=rows.file_bytes)
+    counted = checksum(
+        table.protocol,
+        table.metadata,
+        files=rows.adds,
+        size=rows.file_bytes,
+        # What is stored counts: the file may be another writer's.
+        digests={path: stream_digest(store.get_stream(path)) for path in result.paths},
+    )
     put_checksum(store, table.version, counted)
     return result
 
@@ -201,8 +209,9 @@ class _Checkpoint:
             return
         size = others + self.rows.adds + self.rows.removes
         found = {"version": self.table.version, "size": size, "numOfAddFiles": self.rows.adds}
-        text = json.dumps({**found, **about}, separators=(",", ":"))
-        self.store.put(path, text.encode(), mode="overwrite")
+        tags = {"tags": {SEAL: UNSEALED}}
+        text = json.dumps({**found, **about, **tags}, separators=(",", ":"))
+        self.store.put(path, sealed(text.encode()), mode="overwrite")
 
 
 _SMALL: Final = (

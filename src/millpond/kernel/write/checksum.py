@@ -13,6 +13,7 @@ from millpond.base.store import open_store
 from millpond.kernel.names import checksum_name
 from millpond.kernel.scan import Scan
 from millpond.kernel.write.commit import log_path
+from millpond.kernel.write.seal import DIGEST, SEAL, UNSEALED, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,8 +45,9 @@ def checksum(
     size: int,
     txn_id: str | None = None,
     stated_time: int | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """What a checksum holds."""
+    """What a checksum holds; `digests` are the hashes of a checkpoint's files, by name."""
     found: dict[str, Any] = {} if txn_id is None else {"txnId": txn_id}
     if stated_time is not None:
         found["inCommitTimestampOpt"] = stated_time
@@ -56,6 +58,7 @@ def checksum(
         "numProtocol": 1,
         "metadata": metadata.to_dict(),
         "protocol": protocol.to_dict(),
+        **({} if digests is None else {DIGEST: dict(digests)}),
     }
 
 
@@ -74,9 +77,9 @@ def counted_on(known: Mapping[str, Any] | None, pending: Pending) -> tuple[int, 
 
 def put_checksum(store: Store, version: int, found: Mapping[str, Any]) -> None:
     """Write a checksum; one that is there stays."""
-    text = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps({**found, SEAL: UNSEALED}, separators=(",", ":"), ensure_ascii=False)
     try:
-        store.put(log_path(checksum_name(version)), text.encode())
+        store.put(log_path(checksum_name(version)), sealed(text.encode()))
     except ObjectExistsError:
         return
 

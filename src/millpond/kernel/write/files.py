@@ -15,6 +15,7 @@ from millpond.base.errors import ObjectExistsError
 from millpond.kernel.partitions import directory, write_value
 from millpond.kernel.paths import encode
 from millpond.kernel.write.physical import arrow_schema, renamed
+from millpond.kernel.write.seal import DIGEST, file_digest
 from millpond.kernel.write.stats import FileStatistics, Leaf, indexed_leaves
 from millpond.plan.types import Field, Struct
 
@@ -77,6 +78,7 @@ class WrittenFile:
     modified: int
     rows: int
     stats: str
+    digest: str
 
     def to_add(self) -> dict[str, Any]:
         """The action that makes it part of the table."""
@@ -87,12 +89,13 @@ class WrittenFile:
             "modificationTime": self.modified,
             "dataChange": True,
             "stats": self.stats,
+            "tags": {DIGEST: self.digest},
         }
 
     def to_cdc(self) -> dict[str, Any]:
         """The action that makes it change data."""
         add = self.to_add() | {"dataChange": False}
-        return {name: add[name] for name in ("path", "partitionValues", "size", "dataChange")}
+        return {n: add[n] for n in ("path", "partitionValues", "size", "dataChange", "tags")}
 
 
 def write_rows(target: Target, batches: Iterable[pa.RecordBatch]) -> list[WrittenFile]:
@@ -187,11 +190,18 @@ class _OpenFile:
         self.flush()
         self.writer.close()
         self.target.put.append(self.path)
+        digest = file_digest(self.local)
         meta = put_own(self.target.store, self.path, self.local)
         self.local.unlink(missing_ok=True)
-        modified = int(meta.modified.timestamp() * 1000)
-        stats = self.stats.to_json()
-        return WrittenFile(self.path, self.values, meta.size, modified, self.stats.rows, stats)
+        return WrittenFile(
+            self.path,
+            self.values,
+            meta.size,
+            int(meta.modified.timestamp() * 1000),
+            self.stats.rows,
+            self.stats.to_json(),
+            digest,
+        )
 
     def abandon(self) -> None:
         self.writer.close()
