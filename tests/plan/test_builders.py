@@ -112,7 +112,7 @@ class TestValues:
             ([{"a": 1}, {"a": "x"}], None, "do not make a table"),
             ([{"a": 2**70}], None, "do not make a table"),
             ([{"a": "\ud800"}], None, "do not make a table"),
-            ([{"a": object()}], None, "do not make a table"),
+            ([{"a": NotImplemented}], None, "do not make a table"),
             ([{"a": "x"}], t.Struct.of(a=t.LONG), "do not make a table"),
             ([{"a": 300}], t.Struct.of(a=t.BYTE), "do not make a table"),
             ([{"a": 1}, {"A": 1}], t.Struct.of(a=t.LONG), "row 1 has 'A', the schema has not"),
