@@ -33,6 +33,12 @@ class TestLocalStore(StoreConformance):
         assert files == {name.rpartition("/")[2] for name in self.NAMES}
 
 
+class TestHastyLocalStore(StoreConformance):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return LocalStore(tmp_path / "pond", durable=False)
+
+
 class LocalMachine(StoreStateMachine):
     def make_store(self) -> Store:
         self.directory = tempfile.TemporaryDirectory()
@@ -193,6 +199,22 @@ def test_every_name_is_synced_after_its_content(
     steps.clear()
     store.put("d/e/b", b"2")
     assert steps == [temp, "link", "sync e"]
+
+
+def test_a_store_that_is_not_durable_does_not_wait_for_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(tmp_path, durable=False)
+    store.put("d/a", b"1")
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    store.put("d/b", b"2")
+    store.put("d/a", b"3", mode="overwrite")
+    store.delete("d/b")
+    assert not synced
+    assert not store.capabilities.is_durable
+    open_store(tmp_path).put("d/c", b"4")
+    assert synced
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP])

@@ -1,9 +1,10 @@
 """A store in a directory: commits survive a crash, and a half-written object is never seen.
 
 A put writes a temporary file next to its target, syncs it, gives it the final name in one step
-(`os.link`, which fails if the name is taken, or `os.replace`) and syncs the directory. Where a
-filesystem has no hard links, "create" is refused: every way around them (reserve the name first,
-lock files) shows readers an empty object or survives a crash as a lock that nobody holds.
+(`os.link`, which fails if the name is taken, or `os.replace`) and syncs the directory. A store that
+is not `durable` leaves out the syncs: a crash of the process is survived, a loss of power is not.
+Where a filesystem has no hard links, "create" is refused: every way around them (reserve the name
+first, lock files) shows readers an empty object or survives a crash as a lock that nobody holds.
 
 Symbolic links are followed. Files whose names no put accepts are not objects and are not listed.
 """
@@ -42,8 +43,9 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 class LocalStore:
     """Objects as files under a directory, which is made by the first put."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
         self._root = Path(root).expanduser().absolute()
+        self._is_durable = durable
         self._directories = DurableDirectories(self._root)
         if self._root.exists() and not self._root.is_dir():
             raise StoreError(
@@ -64,8 +66,8 @@ class LocalStore:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Durable and shared; names form a tree."""
-        return Capabilities(is_durable=True, is_shared=True, has_flat_names=False)
+        """Durable unless told otherwise, and shared; names form a tree."""
+        return Capabilities(is_durable=self._is_durable, is_shared=True, has_flat_names=False)
 
     def __repr__(self) -> str:
         return f"LocalStore({str(self._root)!r})"
@@ -93,7 +95,7 @@ class LocalStore:
                 yield chunk
 
     def put(self, path: str, data: Data, *, mode: PutMode = "create") -> ObjectMeta:
-        """Write a whole object, durably."""
+        """Write a whole object, durably where that is wanted."""
         target = self._file(path)
         with translated(path, root=self._root):
             # Costs one look, and saves writing what will be refused; the link below decides.
@@ -101,7 +103,7 @@ class LocalStore:
                 raise _taken(path, target)
             temp = self._new_temp(target)
         try:
-            write_all(temp, to_chunks(data), path=path, root=self._root)
+            write_all(temp, to_chunks(data), path=path, root=self._root, durable=self._is_durable)
             with translated(path, root=self._root):
                 # Asked before the file has its final name, where others could replace it.
                 meta = _meta(path, temp.stat())
@@ -113,8 +115,9 @@ class LocalStore:
             # After a replace it is gone; if it can't be removed, `sweep` will.
             with contextlib.suppress(OSError):
                 temp.unlink()
-        with translated(path, root=self._root):
-            sync_directory(target.parent)
+        if self._is_durable:
+            with translated(path, root=self._root):
+                sync_directory(target.parent)
         return meta
 
     def put_file(
@@ -149,7 +152,8 @@ class LocalStore:
                 if file.is_dir():
                     return
                 file.unlink()
-                sync_directory(file.parent)
+                if self._is_durable:
+                    sync_directory(file.parent)
         except ObjectNotFoundError:
             return
 

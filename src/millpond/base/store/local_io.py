@@ -98,7 +98,12 @@ def sync_directory(directory: Path) -> None:
 
 
 def write_all(
-    temp: Path, chunks: Iterable[bytes | bytearray | memoryview], *, path: str, root: Path
+    temp: Path,
+    chunks: Iterable[bytes | bytearray | memoryview],
+    *,
+    path: str,
+    root: Path,
+    durable: bool = True,
 ) -> None:
     """Write and sync a file; errors of the chunks themselves pass through as they are."""
     with translated(path, root=root):
@@ -109,4 +114,5 @@ def write_all(
                 file.write(chunk)
         with translated(path, root=root):
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())

@@ -18,8 +18,12 @@ _CLOUD = ("abfs", "abfss", "adl", "az", "azure", "gs")
 _ALLOWED = ("a path", "file://", "memory://", "s3://", *(f"{scheme}://" for scheme in _CLOUD))
 
 
-def open_store(location: str | os.PathLike[str], *, settings: Settings | None = None) -> Store:
+def open_store(
+    location: str | os.PathLike[str], *, settings: Settings | None = None, durable: bool = True
+) -> Store:
     """Open the store at a path or URL; nothing is read or written yet.
+
+    What can be made again need not be `durable`: a local store then does not wait for the disk.
 
     >>> open_store("memory://example").url
     'memory://example'
@@ -32,10 +36,10 @@ def open_store(location: str | os.PathLike[str], *, settings: Settings | None = 
     url = location if isinstance(location, str) else location.__fspath__()
     match = _SCHEME.match(url)
     if match is None:
-        return _open_local(url)
+        return _open_local(url, durable=durable)
     scheme, rest = match[1].lower(), url[match.end() :]
     if scheme == "file":
-        return _open_local(_file_path(rest))
+        return _open_local(_file_path(rest), durable=durable)
     if scheme == "memory":
         from millpond.base.store.memory import MemoryStore
 
@@ -53,12 +57,12 @@ def open_store(location: str | os.PathLike[str], *, settings: Settings | None = 
     raise ConfigError(f"there is no store for '{scheme}://'", hint=f"use {', '.join(_ALLOWED)}")
 
 
-def _open_local(path: str) -> Store:
+def _open_local(path: str, *, durable: bool) -> Store:
     from millpond.base.store.local import LocalStore
 
     if not path:
         raise ConfigError("the location of the store is empty", hint="'.' is this directory")
-    return LocalStore(path)
+    return LocalStore(path, durable=durable)
 
 
 def _file_path(rest: str) -> str:

@@ -12,6 +12,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from blake3 import blake3
+
 from millpond.base.errors import (
     CommitError,
     ObjectNotFoundError,
@@ -29,6 +31,7 @@ from millpond.kernel.write.commit import (
     read_winner,
 )
 from millpond.kernel.write.info import engine_info
+from millpond.kernel.write.seal import DIGEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,12 +74,17 @@ class RowLog:
     """One such table."""
 
     def __init__(
-        self, location: str, partition: str | None, *, settings: Settings | None = None
+        self,
+        location: str,
+        partition: str | None,
+        *,
+        settings: Settings | None = None,
+        durable: bool = True,
     ) -> None:
         self.location = location
         self.partition = partition
         self.settings = settings
-        self.store = open_store(location, settings=settings)
+        self.store = open_store(location, settings=settings, durable=durable)
 
     def create(self, schema: Any, info: Mapping[str, Any], **how: Any) -> LogState:
         """Make the table, with nothing in it."""
@@ -257,6 +265,7 @@ class RowLog:
             "modificationTime": int(meta.modified.timestamp() * 1000),
             "dataChange": data_change,
             "stats": json.dumps({"numRecords": file.rows}),
+            "tags": {DIGEST: blake3(file.content).hexdigest()},
         }
 
     def look_after(self, version: int, *, every: int = CHECKPOINT_EVERY) -> bool:
