@@ -266,7 +266,8 @@ def _ends_process(content: bytes) -> bool:
     Where they are too short for their type, or count levels that the schema does not have, pyarrow
     26 throws what nothing in Python can catch. It raises an error where the column's rows are read
     first; but who asks for statistics wants to know whether they have to be read at all, and no
-    other question tells beforehand. That is asked here, and then a process that may die.
+    other question tells beforehand. That is asked here, and then a process that may die. (Reading
+    says nothing of short statistics of bytes of a fixed length, which these logs do not hold.)
     """
     if not any(map(_STATISTICS.search, _read_errors(content))):
         return False
