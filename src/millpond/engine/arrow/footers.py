@@ -19,6 +19,7 @@ from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow
 from millpond.plan.paths import Name, format_path
 from millpond.plan.sources import ColumnStats
+from millpond.plan.unite import united_type
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -119,7 +120,7 @@ def _type_of(type_: pa.DataType) -> t.DataType:
 
 def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str]) -> t.Field:
     """One field for a column of two files; what can't be united names both files and types."""
-    type_ = _united(known[0].type, other[0].type)
+    type_ = united_type(known[0].type, other[0].type)
     if type_ is None:
         here, there = (f"{field.type} in {path}" for field, path in (known, other))
         raise SchemaError(
@@ -127,41 +128,6 @@ def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str]) -> t.Field:
             hint="scan them apart, or leave the column out with columns=[...]",
         )
     return t.Field(known[0].name, type_, known[0].nullable or other[0].nullable)
-
-
-def _united(left: t.DataType, right: t.DataType) -> t.DataType | None:
-    """The type as which both can be read: the wider one, member by member."""
-    if isinstance(left, t.Struct) and isinstance(right, t.Struct):
-        return _united_structs(left, right)
-    if isinstance(left, t.List) and isinstance(right, t.List):
-        element = _united(left.element, right.element)
-        nullable = left.contains_null or right.contains_null
-        return None if element is None else t.List(element, nullable)
-    if isinstance(left, t.Map) and isinstance(right, t.Map):
-        key, value = _united(left.key, right.key), _united(left.value, right.value)
-        if key is None or value is None:
-            return None
-        return t.Map(key, value, left.contains_null or right.contains_null)
-    if {left, right} == {t.DATE, t.TIMESTAMP}:
-        return None
-    found = t.common_type(left, right)
-    longs = t.LONG in (left, right) and found == t.DOUBLE
-    # A long does not widen to a double, nor do decimals.
-    decimals = found == t.DOUBLE and any(isinstance(x, t.Decimal) for x in (left, right))
-    return None if longs or decimals else found
-
-
-def _united_structs(left: t.Struct, right: t.Struct) -> t.Struct | None:
-    fields = []
-    for field in left:
-        other = right.get(field.name)
-        type_ = field.type if other is None else _united(field.type, other.type)
-        if type_ is None:
-            return None
-        nullable = field.nullable or other is None or other.nullable
-        fields.append(t.Field(field.name, type_, nullable))
-    added = (t.Field(f.name, f.type) for f in right if f.name not in left)
-    return t.Struct((*fields, *added))
 
 
 def parquet_stats(footers: list[Footer], schema: t.Struct) -> tuple[ColumnStats, ...]:

@@ -1,0 +1,127 @@
+"""Rows of several plans as one, by the names of their columns: missing ones are null.
+
+>>> from millpond.plan.make import values
+>>> parts = {"a": values([{"x": 1}]), "b": values([{"x": 2, "y": "new"}])}
+>>> union_by_name(parts).to_pylist(engine="arrow")
+[{'x': 1, 'y': None}, {'x': 2, 'y': 'new'}]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from millpond.base.errors import SchemaError
+from millpond.plan import types as t
+from millpond.plan.casts import can_cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.plan.expr import Named
+    from millpond.plan.node import Plan
+
+
+def union_by_name(parts: Mapping[str, Plan]) -> Plan:
+    """All rows of all parts. Types become wider where that loses nothing; else both are named."""
+    from millpond.plan.rows import Union
+
+    if not parts:
+        raise SchemaError("there is nothing to unite", hint="give one plan at least")
+    plans = list(parts.values())
+    if all(plan.schema == plans[0].schema for plan in plans):
+        return plans[0] if len(plans) == 1 else Union(tuple(plans))
+    wanted = united_schema({name: plan.schema for name, plan in parts.items()})
+    for name, plan in parts.items():
+        for field in plan.schema:
+            if not can_cast(field.type, wanted.field(field.name).type):
+                raise _misfit(field.name, (field, name), _another(parts, field))
+    return Union(tuple(_fitted(plan, wanted) for plan in plans))
+
+
+def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.Struct:
+    """The columns of all, in the order in which they come.
+
+    With `texts` the types were guessed from text, and so a number is what all of them can be.
+    """
+    united: dict[str, tuple[t.Field, str]] = {}
+    for name, schema in schemas.items():
+        for field in schema:
+            known = united.get(field.name)
+            if known is None:
+                united[field.name] = (field, name)
+                continue
+            type_ = united_type(known[0].type, field.type)
+            if type_ is None and texts:
+                type_ = t.common_type(known[0].type, field.type)
+            if type_ is None:
+                raise _misfit(field.name, known, (field, name))
+            nullable = known[0].nullable or field.nullable
+            united[field.name] = (t.Field(field.name, type_, nullable), known[1])
+    everywhere = set.intersection(*(set(schema.names) for schema in schemas.values()))
+    return t.Struct(
+        tuple(
+            t.Field(f.name, f.type, f.nullable or f.name not in everywhere)
+            for f, _ in united.values()
+        )
+    )
+
+
+def united_type(left: t.DataType, right: t.DataType) -> t.DataType | None:
+    """The type as which both can be read without loss: the wider one, member by member."""
+    if isinstance(left, t.Struct) and isinstance(right, t.Struct):
+        return _united_structs(left, right)
+    if isinstance(left, t.List) and isinstance(right, t.List):
+        element = united_type(left.element, right.element)
+        nullable = left.contains_null or right.contains_null
+        return None if element is None else t.List(element, nullable)
+    if isinstance(left, t.Map) and isinstance(right, t.Map):
+        key, value = united_type(left.key, right.key), united_type(left.value, right.value)
+        if key is None or value is None:
+            return None
+        return t.Map(key, value, left.contains_null or right.contains_null)
+    if {left, right} == {t.DATE, t.TIMESTAMP}:
+        return None
+    found = t.common_type(left, right)
+    longs = t.LONG in (left, right) and found == t.DOUBLE
+    # A long does not widen to a double, nor do decimals.
+    decimals = found == t.DOUBLE and any(isinstance(x, t.Decimal) for x in (left, right))
+    return None if longs or decimals else found
+
+
+def _united_structs(left: t.Struct, right: t.Struct) -> t.Struct | None:
+    fields = []
+    for field in left:
+        other = right.get(field.name)
+        type_ = field.type if other is None else united_type(field.type, other.type)
+        if type_ is None:
+            return None
+        nullable = field.nullable or other is None or other.nullable
+        fields.append(t.Field(field.name, type_, nullable))
+    added = (t.Field(f.name, f.type) for f in right if f.name not in left)
+    return t.Struct((*fields, *added))
+
+
+def _fitted(plan: Plan, wanted: t.Struct) -> Plan:
+    return plan.select(*(_column(plan.schema.get(field.name), field) for field in wanted))
+
+
+def _column(mine: t.Field | None, wanted: t.Field) -> Named:
+    from millpond.plan.expr import col, lit
+
+    value = lit(None) if mine is None else col(wanted.name)
+    is_same = mine is not None and mine.type == wanted.type
+    return (value if is_same else value.cast(wanted.type)).alias(wanted.name)
+
+
+def _another(parts: Mapping[str, Plan], field: t.Field) -> tuple[t.Field, str]:
+    """The first part in which a column is of another type."""
+    found = ((plan.schema.get(field.name), name) for name, plan in parts.items())
+    return next((f, name) for f, name in found if f is not None and f.type != field.type)
+
+
+def _misfit(name: str, one: tuple[t.Field, str], other: tuple[t.Field, str]) -> SchemaError:
+    here, there = (f"{field.type} in {where}" for field, where in (one, other))
+    return SchemaError(
+        f"column {name!r} is {here} and {there}",
+        hint="read them apart, or cast the column in one of them",
+    )
