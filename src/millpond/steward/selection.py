@@ -1,0 +1,173 @@
+"""What several places together hold: bytes, one behind the other, or rows, united by name.
+
+This is what `cat` reads. Paths of a pond need a scope; files of this machine do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from millpond.base.errors import DirectoryError, MillpondError, PathNotFoundError, PathTypeError
+from millpond.fs.glob import Pattern, expand, is_pattern
+from millpond.fs.paths import split_version
+from millpond.fs.resolve import not_found, try_resolve
+from millpond.plan.unite import union_by_name
+from millpond.steward.hostrows import host_files, host_plan
+from millpond.steward.temporal import in_utc, time_column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from millpond.base.settings import Settings
+    from millpond.plan.node import Plan
+    from millpond.steward.places import Place
+    from millpond.steward.scope import Scope
+
+Opened: TypeAlias = "Callable[[], Scope]"
+"""Opens the pond when a path of it is named, and not before."""
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which version, moment and times of the places are wanted."""
+
+    version: int | None = None
+    as_of: int | datetime | None = None
+    """For Delta tables of this machine; the scope says it for the pond."""
+    time_start: datetime | None = None
+    time_end: datetime | None = None
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a range of times is given."""
+        return self.time_start is not None or self.time_end is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Bytes or rows: exactly one of them is there."""
+
+    names: tuple[str, ...]
+    chunks: Iterator[bytes] | None = None
+    plan: Plan | None = None
+
+
+def select(
+    places: Sequence[Place], scope: Opened, which: Which, *, settings: Settings | None = None
+) -> Selection:
+    """Find what places name; bytes and rows can't be mixed."""
+    rows: dict[str, Plan] = {}
+    files: dict[str, Iterator[bytes]] = {}
+    for place in places:
+        if place.is_host and place.format is not None:
+            plan = host_plan(place, version=which.version, as_of=which.as_of, settings=settings)
+            rows[place.text] = _in_time(plan, place.text, which)
+        elif place.is_host:
+            files |= {name: _host_chunks(name) for name in host_files(place.path)}
+        else:
+            for path in matching(scope(), place.path, version=which.version):
+                _take(scope(), path, which, rows, files)
+    if rows and files:
+        raise PathTypeError(
+            f"{next(iter(rows))} has rows and {next(iter(files))} has bytes",
+            path=next(iter(files)),
+            hint="read them apart",
+        )
+    if files:
+        return _bytes(files, which)
+    return Selection(tuple(rows), plan=union_by_name(rows))
+
+
+def _bytes(files: dict[str, Iterator[bytes]], which: Which) -> Selection:
+    if which.has_times:
+        name = next(iter(files))
+        raise PathTypeError(
+            f"{name} has bytes, and bytes have no time",
+            path=name,
+            hint="a range of times is for series",
+        )
+    return Selection(tuple(files), chunks=(c for chunks in files.values() for c in chunks))
+
+
+def _take(
+    scope: Scope,
+    path: str,
+    which: Which,
+    rows: dict[str, Plan],
+    files: dict[str, Iterator[bytes]],
+) -> None:
+    kind = scope.stat(path).entry_type
+    if kind.is_directory:
+        raise DirectoryError(
+            f"{path} is a directory",
+            path=path,
+            hint=f"list it: pond list {path}; or name what is in it: {path.rstrip('/')}/*",
+        )
+    if kind.is_bytes:
+        files[path] = scope.read_chunks(path)
+    else:
+        rows[path] = scope.plan(path, time_start=which.time_start, time_end=which.time_end)
+
+
+def matching(scope: Scope, path: str, *, version: int | None = None) -> list[str]:
+    """The paths that a path or a pattern names; what is in it is not a match if it is a directory.
+
+    With a version, each of them at that version.
+    """
+    plain, named = split_version(path)
+    if version is not None and named not in (None, version):
+        raise PathTypeError(
+            f"{path} is to be read at version {version}", path=path, hint="name one version alone"
+        )
+    scope.check()
+    suffix = "" if version is None else f"@v{version}"
+    if not is_pattern(path) or try_resolve(scope.tree, plain) is not None:
+        return [path if named is not None else path + suffix]
+    found = [
+        match.located.path
+        for match in expand(scope.tree, Pattern.parse(path), follow=True)
+        if not match.located.entry_type.is_directory
+    ]
+    if not found:
+        raise _no_match(scope, path)
+    return [one + suffix for one in found]
+
+
+def _no_match(scope: Scope, path: str) -> MillpondError:
+    prefix = Pattern.parse(path).prefix
+    said = f"nothing matches {path}"
+    above = try_resolve(scope.tree, prefix)
+    if above is None:
+        return PathNotFoundError(said, path=path, hint=not_found(scope.tree, prefix).message)
+    if not above.entry_type.is_directory:
+        return PathNotFoundError(said, path=path, hint=f"{prefix} is a {above.entry_type}")
+    names = list(scope.tree.children(above.node_id))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    hint = f"{prefix} has {', '.join(names[:_SHOWN])}{more}" if names else f"{prefix} is empty"
+    return PathNotFoundError(said, path=path, hint=hint)
+
+
+def _in_time(plan: Plan, name: str, which: Which) -> Plan:
+    """The rows of a range of times; both ends belong to it."""
+    from millpond.plan.expr import col, lit
+    from millpond.plan.types import TIMESTAMP_NTZ
+
+    if not which.has_times:
+        return plan
+    time = time_column_of(plan.schema, None, path=name)
+    is_local = plan.schema.field(time).type == TIMESTAMP_NTZ
+    for end, is_start in ((which.time_start, True), (which.time_end, False)):
+        if end is not None:
+            utc = in_utc(end)
+            value = lit(utc.replace(tzinfo=None) if is_local else utc)
+            plan = plan.filter(col(time) >= value if is_start else col(time) <= value)
+    return plan
+
+
+def _host_chunks(path: str) -> Iterator[bytes]:
+    from millpond.steward.copying.host import read_chunks
+
+    return read_chunks(path)
