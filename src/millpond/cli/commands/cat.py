@@ -1,0 +1,199 @@
+"""`pond cat`: the bytes or rows of nodes, or of files of this machine, to standard output.
+
+Rows run on the Arrow engine and start no JVM; `--sql` runs on Spark.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from millpond.base.errors import PathTypeError
+from millpond.cli.dataparams import END_TIME, PLACE
+from millpond.cli.params import AS_OF, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from millpond.cli.context import Context
+    from millpond.plan.node import Plan
+    from millpond.steward.selection import Selection
+
+FORMATS: Final = ("raw", "table", "csv", "json", "parquet", "arrow")
+_BINARY: Final = ("parquet", "arrow")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    format: str | None
+    query: str | None
+    limit: int | None
+    explain: bool
+
+    @property
+    def needs_rows(self) -> str | None:
+        """The option that only rows can answer."""
+        if self.query is not None:
+            return "--sql"
+        if self.limit is not None:
+            return "--limit"
+        if self.explain:
+            return "--explain"
+        return None if self.format in (None, "raw") else f"--format {self.format}"
+
+
+@click.command("cat")
+@click.argument("places", metavar="PATH...", nargs=-1, required=True, type=PLACE)
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="How it is written.")
+@click.option("--sql", "query", metavar="QUERY", help="A query over the table source, on Spark.")
+@click.option("--time-start", type=TIME, help="Only rows of a series from this time on.")
+@click.option("--time-end", type=END_TIME, help="Only rows up to this time; a day is meant whole.")
+@click.option("--version", type=click.IntRange(min=1), help="This version, as PATH@v3 does.")
+@click.option("--as-of", type=AS_OF, help="The pond as it was after a transaction or at a time.")
+@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows.")
+@click.option("--explain", is_flag=True, help="Show how the rows would be read, and read none.")
+@click.pass_obj
+def command(
+    context: Context,
+    *,
+    places: tuple[str, ...],
+    format_: str | None,
+    query: str | None,
+    time_start: datetime | None,
+    time_end: datetime | None,
+    version: int | None,
+    as_of: int | datetime | None,
+    limit: int | None,
+    explain: bool,
+) -> None:
+    """Write the bytes or rows of PATH to standard output.
+
+    PATH is a path or pattern of the pond, or a file of this machine, for which no pond is needed:
+    host:///f, host+parquet:///f, host+csv:///f, host+json:///f, host+delta:///dir. Several tables
+    are united by the names of their columns: what is missing is null. Several files come one
+    behind the other.
+
+    Without --format, rows are a table on a terminal and CSV elsewhere (JSON lines with --json), and
+    files are written as they are, which is what raw means: bytes for files, CSV for rows. arrow is
+    Arrow's streaming format. Times are in UTC. In CSV, an unquoted empty field is null, nested
+    values are JSON, and bytes are base64.
+
+    \b
+    Examples:
+      pond cat /notes/readme.txt
+      pond cat /sensors/a --time-start 2024-05-01 --time-end 2024-05-31
+      pond cat '/sensors/*' --limit 10 --format table
+      pond cat /t@v3 --format parquet > t.parquet
+      pond cat /sensors/a --sql 'SELECT max(level) FROM source'
+      pond cat host+csv:///data/levels.csv --format json
+    """
+    from millpond.steward.places import parse_place
+    from millpond.steward.selection import Which, select
+
+    asked = _Asked(format_, query, limit, explain)
+    if time_start is not None and time_end is not None and time_end < time_start:
+        raise click.UsageError(f"--time-end {time_end} is before --time-start {time_start}.")
+    found = select(
+        [parse_place(text) for text in places],
+        lambda: context.read(as_of),
+        Which(version, as_of, time_start, time_end),
+        settings=context.settings,
+    )
+    if found.plan is None:
+        _write_bytes(context, found, asked)
+    else:
+        _write_rows(context, found.plan, asked)
+
+
+# Bytes
+
+
+def _write_bytes(context: Context, found: Selection, asked: _Asked) -> None:
+    name = found.names[0]
+    if asked.needs_rows is not None:
+        raise PathTypeError(
+            f"{name} has bytes and no rows, so {asked.needs_rows} can't be used",
+            path=name,
+            hint="copy it into the pond as a table, with host+csv+table:// or the like; "
+            "or pipe it through head, jq and so on",
+        )
+    assert found.chunks is not None
+    first = next(found.chunks, b"")
+    if asked.format is None and sys.stdout.isatty() and b"\0" in first:
+        raise PathTypeError(
+            f"{name} is binary and would upset the terminal",
+            path=name,
+            hint="write it to a file with >, or say --format raw",
+        )
+    context.out.data(first)
+    for chunk in found.chunks:
+        context.out.data(chunk)
+
+
+# Rows
+
+
+def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
+    engine = _engine(context, asked)
+    if asked.query is not None:
+        from millpond.plan.make import sql
+
+        plan = sql(asked.query, source=plan)
+    if asked.limit is not None:
+        plan = plan.head(asked.limit)
+    if asked.explain:
+        _explain(context, plan, engine)
+        return
+    format_ = asked.format or _usual_format(context)
+    if format_ in _BINARY and sys.stdout.isatty():
+        raise PathTypeError(
+            f"{format_} is binary and would upset the terminal",
+            path="-",
+            hint="write it to a file with >, or choose csv, json or table",
+        )
+    run = plan.execute(engine=engine)
+    try:
+        _write(context, format_, run)
+    finally:
+        run.close()
+
+
+def _write(context: Context, format_: str, run: Any) -> None:
+    from millpond.steward.rowfiles import write_rows
+
+    if format_ != "table":
+        write_rows("csv" if format_ == "raw" else format_, sys.stdout.buffer, run)  # type: ignore[arg-type]
+        return
+    from millpond.cli.rowtable import show_rows
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    rows = show_rows(run.schema, _batches(run), context.out.text, width=width)
+    context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
+
+
+def _batches(run: Any) -> Iterator[Any]:
+    yield from run
+
+
+def _engine(context: Context, asked: _Asked) -> Any:
+    from millpond.kernel.engines import row_engine
+
+    if asked.query is not None and context.settings.engine == "auto":
+        return "spark"
+    return row_engine("auto", context.settings)
+
+
+def _usual_format(context: Context) -> str:
+    if context.as_json:
+        return "json"
+    return "table" if sys.stdout.isatty() else "raw"
+
+
+def _explain(context: Context, plan: Plan, engine: Any) -> None:
+    text = plan.explain(engine=engine, format="json" if context.as_json else "text")
+    context.out.text(text if text.endswith("\n") else f"{text}\n")

@@ -1,0 +1,53 @@
+"""Arguments of the commands that move data: places, ends of time ranges."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.cli.params import PondPath, Time
+
+if TYPE_CHECKING:
+    import click
+    from click.shell_completion import CompletionItem
+
+_DAY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
+
+
+class PlaceText(PondPath):
+    """A path of the pond, or a file of this machine: `host:///…`, `./…`."""
+
+    name = "place"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text; what it means is seen later."""
+        del param, ctx
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Paths of the pond, or files of the working directory."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith((".", "~")):
+            return [CompletionItem(incomplete, type="file")]
+        return super().shell_complete(ctx, param, incomplete)
+
+
+class EndTime(Time):
+    """The end of a range of times, which belongs to it; a day is meant up to its end."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """The last moment."""
+        found = super().convert(value, param, ctx)
+        if isinstance(value, str) and _DAY.fullmatch(value.strip()):
+            return found + timedelta(days=1) - timedelta(microseconds=1)
+        return found
+
+
+PLACE = PlaceText()
+END_TIME = EndTime()
