@@ -57,6 +57,7 @@ EXAMPLES: list[MillpondError] = [
     errors.WriteConflictError("m", path="/p", txn_seq=3, hint="h"),
     errors.IntegrityError("m", path="/p", hint="h"),
     errors.PostCommitError("m", hint="h"),
+    errors.UrlError("m", url="u", hint="h"),
     errors.PathError("m", path="/p", hint="h"),
     errors.PathSyntaxError("m", path="/p", hint="h"),
     errors.PathNotFoundError("m", path="/p", hint="h"),

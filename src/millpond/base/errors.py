@@ -42,6 +42,7 @@
     │   ├── WriteConflictError                another writer changed the same node
     │   ├── IntegrityError (ValueError)       stored content is not what was written
     │   ├── PostCommitError                   a factory that runs after commits failed
+    │   ├── UrlError (ValueError)             a URL of data that can't be read
     │   └── PathError (OSError)               about one path
     │       ├── PathSyntaxError (ValueError)  a path that can't be one
     │       ├── PathNotFoundError (FileNotFoundError)
@@ -392,6 +393,14 @@ class IntegrityError(PondError, ValueError):
 
 class PostCommitError(PondError):
     """A factory that runs after commits failed."""
+
+
+class UrlError(PondError, ValueError):
+    """A URL of data that can't be read; one that may hold a secret is not repeated."""
+
+    def __init__(self, message: str, *, url: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.url = url
 
 
 class PathError(PondError, OSError):
