@@ -31,7 +31,7 @@ from millpond.plan.sources import DynamicScan, Values
 from millpond.plan.types import BINARY, LONG, Field, List, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -215,6 +215,7 @@ class TableScan:
             table.schema.select(self.columns)
         self._builder = ScanBuilder(table.snapshot).with_columns(*NEEDED).with_predicate(predicate)
         self._scan = self._builder.build()
+        self._only: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.predicate is None else f", where {self.predicate}"
@@ -225,6 +226,12 @@ class TableScan:
         """The columns that come."""
         schema = self.table.schema
         return schema if self.columns is None else schema.select(self.columns)
+
+    def only(self, paths: Iterable[str]) -> TableScan:
+        """The rows of some live files alone, by the paths that `files()` of the table gives."""
+        made = TableScan(self.table, self.columns, self.predicate)
+        made._only = frozenset(paths)
+        return made
 
     def state_machine(self, engine: str | Executor = "auto") -> StateMachine[Scan]:
         """The machine that finds the files whose rows are wanted."""
@@ -241,7 +248,13 @@ class TableScan:
         from millpond.plan.arrow import to_arrow_schema
 
         batches, scan = self.state_machine(engine).collect()
-        return pa.Table.from_batches(batches, to_arrow_schema(scan.schema))
+        return self._chosen(pa.Table.from_batches(batches, to_arrow_schema(scan.schema)))
+
+    def _chosen(self, files: pa.Table) -> pa.Table:
+        """Without those that `only` leaves out."""
+        if self._only is None:
+            return files
+        return files.filter([path in self._only for path in files.column("path").to_pylist()])
 
     def plan(self, engine: str | Executor = "auto") -> Plan:
         """The rows as a plan over the live files; finding them reads the log."""
@@ -270,10 +283,10 @@ class TableScan:
         for batch in self.state_machine(engine):
             held.append(batch)
             if sum(b.num_rows for b in held) >= _CHUNK_FILES:
-                yield pa.Table.from_batches(held)
+                yield self._chosen(pa.Table.from_batches(held))
                 held = []
         if held:
-            yield pa.Table.from_batches(held)
+            yield self._chosen(pa.Table.from_batches(held))
 
     def _run(self, plan: Plan, engine: str | Executor) -> Iterator[pa.RecordBatch]:
         try:

@@ -12,11 +12,15 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
 from millpond.base.errors import MillpondError, WriteConflictError
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.persistence import Commit
 from millpond.fs.rebase import rebase
+from millpond.kernel.write.commit import fate_of
 from millpond.steward.control import Record, as_json
+from millpond.steward.process import OPEN, this_process
 from millpond.steward.steps import step
 
 if TYPE_CHECKING:
@@ -49,6 +53,10 @@ class Committing:
         self.kind = kind
         self._began = False
         self._start = time.monotonic()
+        self._attempts = 0
+        self._trying: Tree | None = None
+        """The tree behind which a put has begun whose answer is not there yet."""
+        self._made: Tree | None = None
 
     @property
     def pond(self) -> Pond:
@@ -60,6 +68,7 @@ class Committing:
         if self._began:
             return
         self._began = True
+        OPEN[self.scope.txn_id] = self.scope
         with step("begin"):
             self.pond.control.record(self._record("begin"))
 
@@ -70,49 +79,58 @@ class Committing:
             self.take_back(None)
             tree = scope.work.base
             return Committed(tree.txn_seq, tree.version, is_empty=True)
-        self.begin()
         try:
+            self.begin()
             with step("stage"):
                 self._stage()
-            tree, attempts = self._race()
+            with step("oplog"):
+                self._race()
         except BaseException as error:
-            self.take_back(error)
-            raise
-        return self.finish(tree, attempts)
+            self._settle(error)
+            if self._made is None or not isinstance(error, Exception):
+                raise
+        return self._finish()
 
     # Steps 3 and 4
 
     def _stage(self) -> None:
         """Stage the commits of tables, and note them in the rows of their nodes."""
         scope = self.scope
-        for key, draft in list(scope.work.drafts.items()):
-            pending = scope.pending.get(key[1])
-            if pending is None or draft.row.removed:
-                continue
-            table = pending.stage()
-            row = replace(
-                draft.row,
-                delta_version=table.version,
-                staged_commit=" ".join(staged.path for staged in pending.staged) or None,
-            )
-            scope.work.drafts[key] = replace(draft, row=row)
+        used = {node_id for _, node_id in scope.work.drafts}
+        for node_id in [node_id for node_id in scope.pending if node_id not in used]:
+            scope.pending.pop(node_id).rollback()  # it was made and removed again
+        for pending in scope.pending.values():
+            with step("stage_table"):
+                pending.stage()
+        for key in [key for key in scope.work.drafts if key[1] in scope.pending]:
+            self._note(key)
 
-    def _race(self) -> tuple[Tree, int]:
+    def _note(self, key: tuple[str, str]) -> None:
+        """Have the row of a node name what is staged for it."""
+        drafts = self.scope.work.drafts
+        draft, pending = drafts[key], self.scope.pending[key[1]]
+        paths = " ".join(staged.path for staged in pending.staged)
+        row = replace(draft.row, delta_version=pending.table.version, staged_commit=paths)
+        drafts[key] = replace(draft, row=row)
+
+    def _race(self) -> None:
         """Put the OpLog commit; who comes second goes behind, or is in the way."""
-        scope, oplog = self.scope, self.pond.oplog
+        scope, oplog, tables = self.scope, self.pond.oplog, self.pond.tables
         tree = scope.work.base
-        with step("oplog"):
-            for attempt in range(1, MOST_ATTEMPTS + 1):
-                # Whoever goes on from a transaction sees to it that it is published.
-                self.pond.tables.publish(state_of(tree).last.get("staged", ()))
-                rows = [draft.row for draft in scope.work.drafts.values()]
-                made = oplog.commit(tree, rows, Commit(scope.txn_id, self._info()))
-                if made is not None:
-                    return made, attempt
-                time.sleep(random.uniform(0, min(LONGEST_WAIT, 0.004 * attempt)))
-                tree = oplog.refresh(tree)
-                self.pond.tables.publish(state_of(tree).last.get("staged", ()))
-                self._rebase(tree)
+        for self._attempts in range(1, MOST_ATTEMPTS + 1):
+            # Whoever goes on from a transaction sees to it that it is published.
+            tables.publish(state_of(tree).last.get("staged", ()))
+            rows = [draft.row for draft in scope.work.drafts.values()]
+            self._trying = tree
+            made = oplog.commit(tree, rows, Commit(scope.txn_id, self._info()))
+            if made is not None:
+                self._made = made
+                return
+            self._trying = None
+            time.sleep(random.uniform(0, min(LONGEST_WAIT, 0.004 * self._attempts)))
+            tree = oplog.refresh(tree)
+            tables.publish(state_of(tree).last.get("staged", ()))
+            self._rebase(tree)
         raise WriteConflictError(
             f"the pond is busy: {MOST_ATTEMPTS} attempts to commit were overtaken",
             path="/",
@@ -125,12 +143,10 @@ class Committing:
         scope.work = scope.tree = rebase(older, onto)
         for key, draft in list(scope.work.drafts.items()):
             pending = scope.pending.get(key[1])
-            before = older.drafts[key]
-            if pending is None or draft.base == before.base or draft.base is None:
+            if pending is None or draft.base == older.drafts[key].base or draft.base is None:
                 continue
-            newer = self.pond.tables.open(draft.base)
             try:
-                pending.restage(newer, self.pond.settings)
+                pending.restage(self.pond.tables.open(draft.base))
             except MillpondError as error:
                 raise WriteConflictError(
                     f"{draft.path} was changed meanwhile: {error.message}",
@@ -138,57 +154,87 @@ class Committing:
                     txn_seq=draft.base.txn_seq,
                     hint="look at what is there now, and try again",
                 ) from error
-            row = replace(
-                draft.row,
-                delta_version=pending.table.version,
-                staged_commit=" ".join(staged.path for staged in pending.staged) or None,
-            )
-            scope.work.drafts[key] = replace(draft, row=row)
+            self._note(key)
 
     def _info(self) -> dict[str, Any]:
         """What the OpLog commit says of itself: whoever finds it can finish the transaction."""
-        staged = [
-            {
-                "node_id": draft.row.node_id,
-                "version": draft.row.delta_version,
-                "paths": draft.row.staged_commit.split(),
-            }
-            for draft in self.scope.work.drafts.values()
-            if draft.row.staged_commit and draft.row.node_id in self.scope.pending
-        ]
+        staged = self._staged()
         return {**self.info, "kind": self.kind, **({"staged": staged} if staged else {})}
+
+    def _staged(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "node_id": node_id,
+                "version": pending.table.version,
+                "paths": [staged.path for staged in pending.staged],
+            }
+            for node_id, pending in self.scope.pending.items()
+            if pending.staged
+        ]
+
+    def _settle(self, error: BaseException) -> None:
+        """After a failure: if the moment has not passed, everything goes back."""
+        tree, fate = self._trying, None
+        if self._made is None and tree is not None:
+            store, mine = self.pond.oplog.log.store, self.scope.txn_id
+            fate = fate_of(store, tree.version + 1, mine, error)
+            self._made = self.pond.oplog.refresh(tree) if fate else None
+        if self._made is not None:
+            self._passed(self._made)
+        elif tree is None or fate is False:
+            self.take_back(error)
+        # Otherwise nobody can know yet, and nothing is touched.
 
     # Steps 5 to 8
 
-    def finish(self, tree: Tree, attempts: int) -> Committed:
-        """What follows the moment: the data is safe, whatever happens from here on."""
-        pond = self.pond
-        staged = state_of(tree).last.get("staged", ())
+    def _passed(self, tree: Tree) -> Committed:
+        """The data is safe, whatever happens from here on."""
+        base = self.scope.work.base
+        done = Committed(base.txn_seq + 1, base.version + 1, max(self._attempts, 1))
+        self.scope.result = done
+        self.pond.leave(self.scope)  # what follows a commit may be transactions of their own
+        self.pond.moved_on(tree)
+        return done
+
+    def _finish(self) -> Committed:
+        """What follows the moment: what fails here is left to `recover`, or to who comes next."""
+        assert self._made is not None
+        done = self._passed(self._made)
+        try:
+            self._follow(self._made, done)
+        except (MillpondError, OSError, pa.ArrowException) as error:
+            _log.warning(
+                "transaction %d is committed, but what follows was left undone: %s",
+                done.txn_seq,
+                error,
+            )
+        return done
+
+    def _follow(self, tree: Tree, done: Committed) -> None:
+        pond, staged = self.pond, self._staged()
         with step("publish"):
             pond.tables.publish(staged)
         for node_id, pending in self.scope.pending.items():
             pond.tables.keep(node_id, pending.published())
-        pond.moved_on(tree)
-        self._look_after(tree, staged)
+        self._look_after(done, staged)
         with step("data_committed"):
-            committed = self._record("data_committed", tree)
+            committed = self._record("data_committed", done)
             followers = pond.post_commit(self.kind, tree)
             if followers:
                 pond.control.record(committed)
         with step("post_commit"):
             for follower in followers:
-                follower.run(tree.txn_seq)
+                follower.run(done.txn_seq)
         with step("completed"):
-            done = self._record("completed", tree)
-            pond.control.record(*([done] if followers else [committed, done]))
-        return Committed(tree.txn_seq, tree.version, attempts)
+            last = self._record("completed", done)
+            pond.control.record(*([last] if followers else [committed, last]))
 
-    def _look_after(self, tree: Tree, staged: Any) -> None:
+    def _look_after(self, done: Committed, staged: list[dict[str, Any]]) -> None:
         try:
             self.pond.tables.look_after(staged)
-            self.pond.oplog.log.look_after(tree.version)
-        except (MillpondError, OSError) as error:
-            _log.warning("the upkeep after transaction %d failed: %s", tree.txn_seq, error)
+            self.pond.oplog.log.look_after(done.version)
+        except (MillpondError, OSError, pa.ArrowException) as error:
+            _log.warning("the upkeep after transaction %d failed: %s", done.txn_seq, error)
 
     # When it fails
 
@@ -200,18 +246,18 @@ class Committing:
             said = "rolled back" if error is None else f"{type(error).__name__}: {error}"
             self.pond.control.record(replace(self._record("failed"), error_message=said))
 
-    def _record(self, kind: str, tree: Tree | None = None) -> Record:
-        base = self.scope.work.base
+    def _record(self, kind: str, done: Committed | None = None) -> Record:
         spent = int((time.monotonic() - self._start) * 1000)
+        environment = {**self.info.get("environment", {}), "process": this_process()}
         return Record(
             record_type=kind,
-            txn_seq=tree.txn_seq if tree is not None else None,
+            txn_seq=None if done is None else done.txn_seq,
             txn_id=self.scope.txn_id,
-            based_on_seq=base.txn_seq if tree is None else tree.txn_seq - 1,
+            based_on_seq=self.scope.work.base.txn_seq,
             transaction_type=self.kind,
             cli_args=as_json(self.info.get("args", self.info.get("message"))),
-            environment=as_json(self.info.get("environment", {})) if kind == "begin" else None,
-            data_fs_version=tree.version if tree is not None else None,
+            environment=as_json(environment) if kind == "begin" else None,
+            data_fs_version=None if done is None else done.version,
             duration_ms=None if kind == "begin" else spent,
             parent_txn_seq=self.info.get("parent_txn_seq"),
             execution_seq=self.info.get("execution_seq"),

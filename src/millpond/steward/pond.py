@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from weakref import WeakValueDictionary
 
 from millpond.base.clock import Clock, SystemClock
 from millpond.base.errors import (
@@ -133,7 +134,8 @@ class Pond:
         self.tables = NodeTables(location, settings=settings)
         self.control = Control(location, settings=settings, clock=self.clock)
         self._scope: ReadScope | None = None
-        self._writing: dict[tuple[int, int | None], WriteScope] = {}
+        # Who forgets a transaction without ending it can begin another one.
+        self._writing: WeakValueDictionary[object, WriteScope] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -187,9 +189,11 @@ class Pond:
             finish_last(self, tree)
         else:
             tree = self.oplog.refresh(self._scope.tree)
-        if self._scope is None or tree is not self._scope.tree:
-            self._scope = ReadScope(self, tree)
-        return self._scope
+        known = self._scope
+        # Another thread may have seen a newer one meanwhile.
+        if known is None or known.tree.version < tree.version:
+            self._scope = known = ReadScope(self, tree)
+        return known
 
     def __getitem__(self, path: str) -> Handle:
         return self.read(fresh=False)[path]

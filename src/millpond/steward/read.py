@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from millpond.base.errors import ScopeError
 from millpond.steward.scope import Scope
 
 if TYPE_CHECKING:
@@ -44,3 +45,16 @@ class ReadScope(Scope):
         self.pond.check_open()
         newer = self.pond.oplog.refresh(self.tree)
         return self if newer is self.tree else ReadScope(self.pond, newer)
+
+    # What only a transaction can do
+
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
+        """A scope that reads can't be written to."""
+        del given, named
+        raise ScopeError(
+            "this scope only reads",
+            hint="with pond.write() as tx: ...; tx.commit()",
+        )
+
+    append_series = change = commit = make_directory = make_link = move = remove = _refuse
+    restore = rollback = write_bytes = write_file = write_table = _refuse

@@ -6,15 +6,24 @@ looked at whenever a pond is opened; `recover` also looks through the control ta
 
 from __future__ import annotations
 
+import json
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from millpond.base.errors import DeltaError, IntegrityError, StoreError
 from millpond.fs.oplog.persistence import state_of
 from millpond.steward.control import Record
+from millpond.steward.process import is_at_work
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from millpond.fs.tree import Tree
     from millpond.steward.pond import Pond
+
+
+_log = logging.getLogger("millpond.steward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +46,37 @@ class Recovery:
 
 
 def finish_last(pond: Pond, tree: Tree) -> int:
-    """Publish what the last transaction staged; how much of it was not published yet."""
-    return pond.tables.publish(state_of(tree).last.get("staged", ()))
+    """Publish what the last transaction staged; how much of it was not published yet.
+
+    Who may only read can do without: tables are read from what is staged, then.
+    """
+    try:
+        return pond.tables.publish(state_of(tree).last.get("staged", ()))
+    except (StoreError, DeltaError, IntegrityError) as error:
+        _log.warning("the last transaction of %s is not published: %s", pond.location, error)
+        return 0
 
 
 def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
-    """Finish what was committed, and mark as failed what was not; doing so twice is harmless."""
-    tree = pond.oplog.refresh(pond.oplog.latest())
-    published = finish_last(pond, tree)
+    """Finish what was committed, and mark as failed what was not; doing so twice is harmless.
+
+    What a process of this machine is still at work on is left alone. Of other machines nothing is
+    known: what began there longer than `patience_s` seconds ago is taken for dead.
+    """
+    tree = pond.oplog.latest()
+    published = pond.tables.publish(state_of(tree).last.get("staged", ()))
     committed = _committed(pond)
     completed: list[int] = []
     failed: list[str] = []
     running: list[str] = []
     records: list[Record] = []
-    now = pond.clock.now()
     for txn_id, record in sorted(_incomplete(pond).items()):
         seq = committed.get(txn_id)
-        if seq is not None:
-            completed.append(seq)
-            records += [
-                Record(record_type=kind, txn_seq=seq, txn_id=txn_id,
-                       transaction_type=record["transaction_type"])
-                for kind in (("completed",) if record["record_type"] == "data_committed"
-                             else ("data_committed", "completed"))
-            ]  # fmt: skip
-        elif (now - record["timestamp"]).total_seconds() < patience_s:
+        if _is_running(pond, txn_id, record, patience_s):
             running.append(txn_id)
+        elif seq is not None:
+            completed.append(seq)
+            records += _ending(record, txn_id, seq)
         else:
             failed.append(txn_id)
             records.append(
@@ -78,6 +92,28 @@ def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
     return Recovery(published, tuple(sorted(completed)), tuple(failed), tuple(running))
 
 
+def _ending(record: Mapping[str, Any], txn_id: str, seq: int) -> list[Record]:
+    """The records that are missing of a transaction that was committed."""
+    missing = ("data_committed", "completed")
+    return [
+        Record(
+            record_type=kind,
+            txn_seq=seq,
+            txn_id=txn_id,
+            transaction_type=record["transaction_type"],
+        )
+        for kind in (missing[1:] if record["record_type"] == missing[0] else missing)
+    ]
+
+
+def _is_running(pond: Pond, txn_id: str, record: Mapping[str, Any], patience_s: float) -> bool:
+    said: dict[str, Any] = json.loads(record.get("environment") or "{}")
+    known = is_at_work(txn_id, said.get("process", {}))
+    if known is not None:
+        return known
+    return bool((pond.clock.now() - record["timestamp"]).total_seconds() < patience_s)
+
+
 def _incomplete(pond: Pond) -> dict[str, dict[str, Any]]:
     """Transactions that have begun and have no end in the control table, with their last record."""
     found: dict[str, dict[str, Any]] = {}
@@ -88,7 +124,8 @@ def _incomplete(pond: Pond) -> dict[str, dict[str, Any]]:
         if row["record_type"] in ("completed", "failed"):
             found.pop(txn_id, None)
         elif row["record_type"] in ("begin", "data_committed"):
-            found[txn_id] = row
+            environment = row["environment"] or found.get(txn_id, {}).get("environment")
+            found[txn_id] = {**row, "environment": environment}
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Unpack
 
-from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError, ScopeError
+from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError
 from millpond.fs.entry import EntryType, Row, from_micros
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import Located, resolve, try_resolve
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+BEGINS_WITH: Final = "millpond.begins_with"
+"""An attribute of a series that was restored: the version from which on versions count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +155,12 @@ class Scope:
 
     # Bytes
 
-    def byte_rows(self, path: str) -> list[Row]:
-        """The rows whose bytes, one behind the other, are those of a file."""
-        row = self.row(path)
+    def byte_rows(self, path: str, *, version: int | None = None) -> list[Row]:
+        """The rows whose bytes, one behind the other, are those of a file, now or at a version.
+
+        A path with `@v3` means what that one version brought.
+        """
+        row = self.row(path if version is None else f"{path}@v{version}")
         if row.entry_type.is_directory:
             raise DirectoryError(f"{path} is a directory", path=path, hint="list it")
         if not row.entry_type.is_bytes:
@@ -162,16 +169,18 @@ class Scope:
                 path=path,
                 hint="read it as a table",
             )
-        plain, version = split_version(path)
-        if row.entry_type is EntryType.DATA_SERIES and version is None:
-            return self.versions(plain)
-        return [row]
+        plain, single = split_version(path)
+        if row.entry_type is not EntryType.DATA_SERIES or single is not None:
+            return [row]
+        first = begins_with(row)
+        return [each for each in self.versions(plain) if first <= each.version <= row.version]
 
     def read_chunks(self, path: str) -> Iterator[bytes]:
         """The bytes of a file in pieces, checked against their hash."""
-        return self._chunks(self.byte_rows(path), path)
+        return self.chunks_of(self.byte_rows(path), path)
 
-    def _chunks(self, rows: list[Row], path: str) -> Iterator[bytes]:
+    def chunks_of(self, rows: list[Row], path: str) -> Iterator[bytes]:
+        """The bytes of rows, one behind the other."""
         for row in rows:
             yield from self.pond.blobs.read(row, self.tree.content(row), path=path)
 
@@ -196,6 +205,10 @@ class Scope:
         """The Delta table of a row."""
         return self.pond.tables.open(row)
 
+    def added_files(self, row: Row) -> set[str]:
+        """The files that a version of a series has brought."""
+        return self.pond.tables.added_files(row)
+
     def plan(self, path: str, **wanted: Unpack[Wanted]) -> Plan:
         """The rows of a path as a plan; a series only within its bounds."""
         from millpond.steward.temporal import rows_of
@@ -214,9 +227,11 @@ class Scope:
         """The rows of a path."""
         return self.plan(path, **wanted).to_arrow(engine=self.pond.engine)
 
-    def not_writable(self) -> ScopeError:
-        """The error for a write in the wrong scope."""
-        return ScopeError("this scope only reads", hint="with pond.write() as tx: ...; tx.commit()")
+
+def begins_with(row: Row) -> int:
+    """The first version of a series that counts: a restored one counts without those before."""
+    found: int = row.attributes.get(BEGINS_WITH, 1)
+    return found
 
 
 def _time(micros: int | None) -> datetime | None:

@@ -22,6 +22,8 @@ STEPS: Final = (
     "completed",
 )
 """In their order. `before:oplog` and `after:oplog` are the places around a step."""
+INSIDE: Final = ("stage_table", "publish_table")
+"""What is done once for each table inside `stage` and `publish`."""
 
 _observer: Callable[[str], None] | None = None
 

@@ -6,21 +6,23 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
+    IntegrityError,
     MillpondError,
     ObjectNotFoundError,
-    SchemaError,
+    StoreError,
     VersionNotFoundError,
 )
 from millpond.base.store import open_store
 from millpond.kernel.names import commit_name
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.table import DeltaTable, delta_table
-from millpond.kernel.write.commit import StagedCommit, log_path, publish_commit
-from millpond.kernel.write.transaction import Transaction
+from millpond.kernel.write.commit import StagedCommit, log_path, publish_commit, read_winner
+from millpond.steward.pending import PendingTable
+from millpond.steward.steps import step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,77 +37,6 @@ CHECKPOINT_EVERY: Final = 10
 MOST_COMMITS: Final = 20
 MOST_KEPT: Final = 1000
 _log = logging.getLogger("millpond.steward")
-
-
-@dataclass
-class PendingTable:
-    """What a transaction does to one node's table."""
-
-    table: DeltaTable
-    path: str
-    """Of the node, for errors."""
-    is_new: bool
-    tx: Transaction | None = None
-    staged: list[StagedCommit] = field(default_factory=list)
-    done: list[Transaction] = field(default_factory=list)
-    """Those that are staged."""
-    earlier: list[Transaction] = field(default_factory=list)
-    """Those whose files were staged again; what they put is still in use."""
-
-    def transaction(self) -> Transaction:
-        """The open transaction of the table."""
-        if self.tx is None:
-            self.tx = Transaction(self.table)
-        return self.tx
-
-    def stage(self) -> DeltaTable:
-        """Stage what is open; the table as it will be."""
-        if self.tx is not None:
-            tx, self.tx = self.tx, None
-            self.done.append(tx)
-            self.staged.append(tx.stage())
-            self.table = tx.ratified(self.staged[-1])
-        return self.table
-
-    def published(self) -> DeltaTable:
-        """The table when all that was staged is published; nothing is read for it."""
-        snapshot = self.table.snapshot
-        places = {staged.version: staged.published() for staged in self.staged}
-        commits = tuple(places.get(file.name.version, file) for file in snapshot.segment.commits)
-        segment = replace(snapshot.segment, commits=commits)
-        return DeltaTable(replace(snapshot, segment=segment), self.table.settings)
-
-    @property
-    def adds(self) -> list[dict[str, Any]]:
-        """The files that are to become part of the table."""
-        done = [*self.done, *([self.tx] if self.tx else [])]
-        return [dict(add) for tx in done for add in tx.pending.adds.values()]
-
-    def restage(self, newer: DeltaTable, settings: Settings | None) -> None:
-        """The same files on top of what others have appended meanwhile."""
-        store = open_store(self.table.location, settings=settings)
-        wanted = self.done[-1].metadata.schema_string if self.done else None
-        theirs = newer.metadata.schema_string
-        changed = wanted is not None and wanted != self.done[0].base.metadata.schema_string
-        adds = self.adds
-        for staged in self.staged:
-            store.delete(staged.path)
-        again = Transaction(newer, operation="WRITE")
-        if changed and wanted != theirs:
-            again.set_metadata(schema=self.done[-1].view.plain_schema)
-        again.add_files(adds)
-        self.earlier += self.done
-        self.staged, self.done, self.table, self.tx = [], [], newer, again
-        self.stage()
-
-    def rollback(self) -> None:
-        """Take back everything that was put for it."""
-        for tx in (*self.earlier, *self.done, *([self.tx] if self.tx else [])):
-            tx.rollback()
-        if self.is_new:
-            store = open_store(self.table.location, settings=self.table.settings)
-            for meta in list(store.list()):
-                store.delete(meta.path)
 
 
 class NodeTables:
@@ -141,28 +72,61 @@ class NodeTables:
         kept = self._kept.get(row.node_id)
         if kept is not None and kept.version == version:
             return kept
-        for _ in range(2):
-            try:
-                found = delta_table(place, version, settings=self.settings)
-                self.keep(row.node_id, found)
-                return found
-            except VersionNotFoundError:
-                if not row.staged_commit:
-                    raise
-            try:
-                return with_staged(place, self.staged(row), self.settings)
-            except ObjectNotFoundError:
-                continue  # it was published between the two looks
-        return delta_table(place, version, settings=self.settings)
+        try:
+            found = delta_table(place, version, settings=self.settings)
+        except VersionNotFoundError:
+            if not row.staged_commit:
+                raise
+            return self._open_staged(row)
+        self.keep(row.node_id, found)
+        return found
 
-    def staged(self, row: Row) -> list[StagedCommit]:
-        """The staged commits that a row names, as far as they are not published yet."""
-        store, found = self.store(row.node_id), []
+    def _open_staged(self, row: Row) -> DeltaTable:
+        """A table whose last commits are in the OpLog, and were not published yet."""
+        place, paths = self.place(row.node_id), (row.staged_commit or "").split()
+        try:
+            # Whoever published them would remove them where a reader still needs them.
+            self.publish_node(row.node_id, paths)
+        except StoreError as error:
+            if isinstance(error, ObjectNotFoundError):
+                raise
+            _log.info("%s is read from staged commits: %s", place, error.message)
+            staged = self.staged(row.node_id, paths)
+            if staged:
+                return with_staged(place, staged, self.settings)
+        return delta_table(place, row.delta_version, settings=self.settings)
+
+    def staged(self, node_id: str, paths: Sequence[str]) -> list[StagedCommit]:
+        """Staged commits that are there, and so are not published yet."""
+        store, found = self.store(node_id), []
+        for path in paths:
+            with suppress(ObjectNotFoundError):
+                meta = store.head(path)
+                millis = int(meta.modified.timestamp() * 1000)
+                found.append(
+                    StagedCommit(self.place(node_id), _version(path), path, meta.size, millis)
+                )
+        return found
+
+    def added_files(self, row: Row) -> set[str]:
+        """The files that a version has brought, by its own commits."""
+        self.open(row)  # which sees to it that they are published
+        store, found = self.store(row.node_id), set()
         for path in (row.staged_commit or "").split():
-            meta = store.head(path)
-            version = int(path.rpartition("/")[2][:20])
-            millis = int(meta.modified.timestamp() * 1000)
-            found.append(StagedCommit(self.place(row.node_id), version, path, meta.size, millis))
+            version = _version(path)
+            try:
+                winner = read_winner(store, version, self.place(row.node_id))
+            except ObjectNotFoundError:
+                try:
+                    winner = read_winner(store, version, self.place(row.node_id), path)
+                except ObjectNotFoundError as error:
+                    raise VersionNotFoundError(
+                        f"what version {row.version} of {row.name} has brought is not kept any "
+                        "more: its commit has left the log",
+                        table=self.place(row.node_id),
+                        hint="read a later version, or the whole series as of then",
+                    ) from error
+            found |= {add["path"] for add in winner.actions.get("add", ())}
         return found
 
     def create(self, node_id: str, schema: Struct, *, path: str, name: str) -> PendingTable:
@@ -177,36 +141,59 @@ class NodeTables:
         paths = tuple(path for item in staged for path in item["paths"])
         if paths == self._published:
             return 0
-        count = 0
-        for item in staged:
-            store = self.store(item["node_id"])
-            for path in item["paths"]:
-                count += self._publish(store, item["node_id"], path)
+        count = sum(self.publish_node(item["node_id"], item["paths"]) for item in staged)
         self._published = paths
         return count
 
+    def publish_node(self, node_id: str, paths: Sequence[str]) -> int:
+        """Publish what was staged for one table."""
+        store, count = self.store(node_id), 0
+        with step("publish_table"):
+            for path in paths:
+                count += self._publish(store, node_id, path)
+        return count
+
     def _publish(self, store: Store, node_id: str, path: str) -> int:
-        version = int(path.rpartition("/")[2][:20])
-        staged = StagedCommit(self.place(node_id), version, path, 0, 0)
+        version = _version(path)
         try:
-            publish_commit(store, staged)
+            publish_commit(store, StagedCommit(self.place(node_id), version, path, 0, 0))
         except ObjectNotFoundError:
-            store.head(log_path(commit_name(version)))  # somebody else has published it
+            self._check_published(store, node_id, version)
             return 0
         store.delete(path)
         return 1
+
+    def _check_published(self, store: Store, node_id: str, version: int) -> None:
+        """What is not staged any more has been published, and may since have left the log."""
+        try:
+            store.head(log_path(commit_name(version)))
+        except ObjectNotFoundError as error:
+            if delta_table(self.place(node_id), settings=self.settings).version < version:
+                raise IntegrityError(
+                    f"version {version} of the table {self.place(node_id)} is lost: the OpLog "
+                    "names it, and it is neither staged nor published",
+                    path=self.place(node_id),
+                    hint="pond fsck tells what else is damaged; restore it from a backup",
+                ) from error
 
     def look_after(self, staged: Sequence[Mapping[str, Any]]) -> None:
         """Checkpoints where it is time; the commits stand whatever becomes of these."""
         from millpond.kernel.write.checkpoint import write_checkpoint
 
         for item in staged:
-            if item["version"] and item["version"] % CHECKPOINT_EVERY == 0:
-                try:
-                    write_checkpoint(delta_table(self.place(item["node_id"]), item["version"],
-                                                 settings=self.settings))  # fmt: skip
-                except (MillpondError, OSError) as error:
-                    _log.warning("no checkpoint of %s: %s", item["node_id"], error)
+            version, commits = item["version"], len(item["paths"])
+            if version // CHECKPOINT_EVERY == (version - commits) // CHECKPOINT_EVERY:
+                continue
+            place = self.place(item["node_id"])
+            try:
+                write_checkpoint(delta_table(place, version, settings=self.settings))
+            except (MillpondError, OSError) as error:
+                _log.warning("no checkpoint of %s: %s", item["node_id"], error)
+
+
+def _version(path: str) -> int:
+    """The version that a staged commit is for."""
+    return int(path.rpartition("/")[2][:20])
 
 
 def with_staged(
@@ -219,50 +206,3 @@ def with_staged(
     from millpond.kernel.engines import log_engine
 
     return DeltaTable(snapshot.build(log_engine("auto", settings)), settings)
-
-
-def evolve(
-    tx: Transaction, wanted: Struct, *, path: str, version: int, renamed: Mapping[str, str] | None
-) -> None:
-    """Make the table fit new rows: columns that are new, types that are wider, other names."""
-    from millpond.plan.types import Struct as StructType
-
-    old = tx.view.plain_schema
-    names = dict(renamed or {})
-    known = {names.get(one.name, one.name): one for one in old}
-    fields = [replace(one, name=name) for name, one in known.items()]
-    configuration: dict[str, str | None] = {}
-    if names:
-        configuration["delta.columnMapping.mode"] = "name"
-    changed = bool(names)
-    for given in wanted:
-        mine = known.get(given.name)
-        if mine is None:
-            fields.append(replace(given, nullable=True))
-            changed = True
-        elif mine.type != given.type and not _holds(mine.type, given.type):
-            at = list(known).index(given.name)
-            fields[at] = replace(fields[at], type=given.type)
-            configuration["delta.enableTypeWidening"] = "true"
-            changed = True
-    if not changed:
-        return
-    try:
-        tx.set_metadata(
-            schema=StructType(tuple(fields)), renamed=names or None, configuration=configuration
-        )
-    except SchemaError as error:
-        raise SchemaError(
-            f"{path}: {error.message} (version {version} has the first, version {version + 1} "
-            "would have the second)",
-            hint="cast the column before it is written, give it another name, or remove the table",
-        ) from error
-
-
-def _holds(old: Any, new: Any) -> bool:
-    """Whether values of a new type fit into the old one without loss: no change is needed."""
-    from millpond.plan.types import DOUBLE, FLOAT, INTEGRAL
-
-    if old in INTEGRAL and new in INTEGRAL:
-        return INTEGRAL.index(new) <= INTEGRAL.index(old)
-    return bool(old == DOUBLE and new == FLOAT)

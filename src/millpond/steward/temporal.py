@@ -8,11 +8,12 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
 
 from millpond.base.errors import PathTypeError, SchemaError
-from millpond.fs.entry import from_micros
+from millpond.fs.entry import EntryType, from_micros
 from millpond.fs.paths import split_version
 from millpond.plan.arguments import wrong
 from millpond.plan.expr import col, lit
 from millpond.plan.types import TIMESTAMP, TIMESTAMP_NTZ
+from millpond.steward.scope import begins_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +115,14 @@ def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
     predicate = wanted.get("predicate")
     conditions += [] if predicate is None else [predicate]
     both = reduce(and_, conditions) if conditions else None
-    return table.scan(wanted.get("columns"), both).plan()
+    scan, added = table.scan(wanted.get("columns"), both), _added(scope, path, row)
+    return (scan if added is None else scan.only(added)).plan()
+
+
+def _added(scope: Scope, path: str, row: Row) -> set[str] | None:
+    """The files that `@v3` of a series means; None where all that are live count."""
+    is_one = split_version(path).version is not None and row.entry_type is EntryType.SERIES
+    return scope.added_files(row) if is_one and begins_with(row) != row.version else None
 
 
 def _range(path: str, row: Row, table: DeltaTable, wanted: Wanted) -> list[Expr]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from millpond.base.errors import PathTypeError, ScopeError
+from millpond.base.errors import PathError, PathTypeError, PlanError, ScopeError
 from millpond.base.ids import TxnId
 from millpond.fs import edit
 from millpond.fs.edit import Stored
@@ -16,22 +18,26 @@ from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
 from millpond.fs.working import Working
 from millpond.steward.commit import Committed, Committing
-from millpond.steward.scope import Scope
+from millpond.steward.evolve import Reshaping
+from millpond.steward.process import OPEN
+from millpond.steward.rowwriting import RowWriting, restore_rows
+from millpond.steward.scope import BEGINS_WITH, Scope
 from millpond.steward.steps import step
-from millpond.steward.tables import PendingTable, evolve
-from millpond.steward.temporal import event_times, spanning, time_column_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from millpond.fs.entry import Row
     from millpond.fs.resolve import Located
     from millpond.fs.tree import Tree
     from millpond.kernel.table import DeltaTable
-    from millpond.plan.types import Struct
+    from millpond.steward.pending import PendingTable
     from millpond.steward.pond import Pond
+
+CHANGEABLE: Final = ("config", "extended_attributes", "factory", "max_override", "min_override")
+RESERVED: Final = ("kind", "staged", "timestamp", "txn_id", "txn_seq")
 
 
 class WriteScope(Scope):
@@ -45,8 +51,9 @@ class WriteScope(Scope):
         self.pending: dict[str, PendingTable] = {}
         self.result: Committed | None = None
         self.is_over = False
+        self._spoiled: BaseException | None = None
         self._owner = owner()
-        self._committing = Committing(self, dict(info), kind=kind)
+        self._committing = Committing(self, _checked(info), kind=kind)
 
     def __repr__(self) -> str:
         return f"WriteScope({self.pond.location!r}, txn_id={self.txn_id!r}, {len(self.work)} rows)"
@@ -85,20 +92,31 @@ class WriteScope(Scope):
     def commit(self) -> Committed:
         """Make everything visible at once; with nothing to commit, nothing happens."""
         self.check()
+        if self._spoiled is not None:
+            self.rollback(self._spoiled)
+            raise ScopeError(
+                f"a step of this transaction failed, so that nothing of it was kept: "
+                f"{self._spoiled}",
+                hint="begin another one: pond.write()",
+            ) from self._spoiled
         try:
-            self.result = self._committing.run()
+            return self._committing.run()
         finally:
-            self.is_over = True
-            self.pond.leave(self)
-        return self.result
+            self._leave()
 
     def rollback(self, error: BaseException | None = None) -> None:
         """Take everything back."""
         if self.is_over:
             return
+        try:
+            self._committing.take_back(error)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
         self.is_over = True
         self.pond.leave(self)
-        self._committing.take_back(error)
+        OPEN.pop(self.txn_id, None)
 
     # Names
 
@@ -106,47 +124,76 @@ class WriteScope(Scope):
         self, path: str, *, parents: bool = False, exist_ok: bool = False
     ) -> Located:
         """Make a directory; `parents` makes those above it, too."""
-        self._begin()
-        return edit.make_directory(self.work, path, parents=parents, exist_ok=exist_ok)
+        with self._step():
+            return edit.make_directory(self.work, path, parents=parents, exist_ok=exist_ok)
 
     def make_link(self, path: str, target: str) -> Located:
         """Make a symbolic link."""
-        self._begin()
-        return edit.make_link(self.work, path, target)
+        with self._step():
+            return edit.make_link(self.work, path, target)
 
     def move(self, source: str, target: str) -> Located:
         """Give a node another name or another directory."""
-        self._begin()
-        return edit.move(self.work, source, target)
+        with self._step():
+            return edit.move(self.work, source, target)
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
         """Remove a node; it can be restored."""
-        self._begin()
-        edit.remove(self.work, path, recursive=recursive)
+        with self._step():
+            edit.remove(self.work, path, recursive=recursive)
 
     def restore(self, path: str) -> Located:
-        """Bring back what was removed at a path, or, with `@v3`, what a version of it was."""
-        self._begin()
-        plain, version = split_version(path)
-        if version is None:
-            return edit.restore_removed(self.work, plain)
-        if try_resolve(self.work, plain) is None:
-            edit.restore_removed(self.work, plain)
-        old = self.row(path)
-        if old.entry_type.is_bytes or old.entry_type is EntryType.SYMLINK:
-            content = self.work.content(old)
-            stored = Stored(old.size or 0, old.blake3 or "", content)
-            return edit.write(self.work, plain, old.entry_type, stored)
-        if not old.entry_type.is_table:
+        """Bring back what was removed at a path, or, with `@v3`, what it was at a version.
+
+        That is a new version of it; a series is again what it was then, without what came later.
+        """
+        with self._step():
+            plain, version = split_version(path)
+            if version is None:
+                return edit.restore_removed(self.work, plain)
+            if try_resolve(self.work, plain) is None:
+                edit.restore_removed(self.work, plain)
+            return self._restore_version(plain, self.row(path))
+
+    def _restore_version(self, path: str, old: Row) -> Located:
+        if old.entry_type.is_table:
+            return restore_rows(self, path, old)
+        if not old.entry_type.is_bytes:
             raise PathTypeError(
-                f"{plain} is a {old.entry_type} and has no versions to restore", path=path
+                f"{path} is a {old.entry_type} and has no versions to restore", path=path
             )
-        return self._restore_rows(plain, old)
+        rows = self.byte_rows(path, version=old.version)
+        if len(rows) > 1:
+            stored = self.pond.blobs.keep(self.chunks_of(rows, path))
+        else:
+            content = self.work.content(rows[0])
+            stored = Stored(rows[0].size or 0, rows[0].blake3 or "", content)
+        return self.replaced(path, old.entry_type, stored)
+
+    def replaced(
+        self, path: str, kind: EntryType, stored: Stored | None = None, **fields: Any
+    ) -> Located:
+        """A version that counts without those before it, also where versions are appended."""
+        found = edit.write(self.work, path, kind, stored, **fields)
+        row = found.row
+        assert row is not None
+        if kind.is_appended:
+            row = row.with_attributes(**{BEGINS_WITH: row.version})
+        # It is in the way of who appended meanwhile.
+        self.work.put(row, parents=found.parents, path=path, is_append=False)
+        return replace(found, chain=(*found.parents, row))
 
     def change(self, path: str, **fields: Any) -> Located:
-        """Other facts about a node: bounds, attributes."""
-        self._begin()
-        return edit.change(self.work, path, **fields)
+        """Other facts about a node, which make no version: `min_override`, `config`, ..."""
+        with self._step():
+            unknown = sorted(set(fields) - set(CHANGEABLE))
+            if unknown:
+                raise PathTypeError(
+                    f"{unknown[0]!r} of {path} can't be changed",
+                    path=path,
+                    hint=f"what can: {', '.join(CHANGEABLE)}",
+                )
+            return edit.change(self.work, path, **fields)
 
     # Bytes
 
@@ -159,19 +206,19 @@ class WriteScope(Scope):
         attributes: Mapping[str, Any] | None = None,
     ) -> Located:
         """A new version of a file. With `series`, all versions together are its bytes."""
-        self._begin()
-        kind = EntryType.DATA_SERIES if series else EntryType.DATA
-        self._check_kind(path, kind)
-        return self._written(path, kind, self.pond.blobs.keep(data), attributes)
+        with self._step():
+            kind = EntryType.DATA_SERIES if series else EntryType.DATA
+            self.check_kind(path, kind)
+            return self._written(path, kind, self.pond.blobs.keep(data), attributes)
 
     def write_file(
         self, path: str, file: str | os.PathLike[str], *, series: bool = False
     ) -> Located:
         """A new version of a file, with the bytes of a file of this machine."""
-        self._begin()
-        kind = EntryType.DATA_SERIES if series else EntryType.DATA
-        self._check_kind(path, kind)
-        return self._written(path, kind, self.pond.blobs.keep_file(file), None)
+        with self._step():
+            kind = EntryType.DATA_SERIES if series else EntryType.DATA
+            self.check_kind(path, kind)
+            return self._written(path, kind, self.pond.blobs.keep_file(file), None)
 
     def _written(
         self, path: str, kind: EntryType, stored: Stored, attributes: Mapping[str, Any] | None
@@ -189,33 +236,30 @@ class WriteScope(Scope):
         """What one transaction appends to a series of bytes is one version."""
         found = try_resolve(self.work, path)
         row = found.row if found else None
-        if row is None or (row.part_id, row.node_id) not in self.work.drafts:
+        if found is None or row is None or edit.next_version(self.work, found) != row:
             return stored
-        base = self.work.base.latest(row.part_id, row.node_id)
-        if base is not None and base.version == row.version:
-            return stored
-        before = b"".join(self.pond.blobs.read(row, self.work.content(row), path=path))
-        more = Stored(stored.size, stored.blake3, stored.content)
-        after = b"".join(
-            self.pond.blobs.read(
-                replace(row, size=more.size, blake3=more.blake3, content=more.content),
-                more.content,
-                path=path,
-            )
-        )
-        return self.pond.blobs.keep(before + after)
+        more = replace(row, size=stored.size, blake3=stored.blake3, content=stored.content)
+        return self.pond.blobs.keep(self.chunks_of([row, more], path))
 
     # Rows
 
     def write_table(
-        self, path: str, rows: Any, *, renamed: Mapping[str, str] | None = None
+        self,
+        path: str,
+        rows: Any,
+        *,
+        renamed: Mapping[str, str] | None = None,
+        dropped: Sequence[str] = (),
     ) -> Located:
         """A new version of a table: these rows instead of those before.
 
-        New columns are added, types become wider where nothing is lost, `renamed` gives columns
-        other names; everything else that does not fit is an error with both types.
+        New columns are added, types become wider where nothing is lost, and columns that the rows
+        lack are null. `renamed` gives columns other names, `dropped` takes some away. What does not
+        fit is an error that names both types.
         """
-        return self._write_rows(path, rows, EntryType.TABLE, renamed=renamed, time_column=None)
+        reshaping = Reshaping(renamed or {}, dropped)
+        with self._step():
+            return RowWriting(self, path, EntryType.TABLE, reshaping).write(rows)
 
     def append_series(
         self,
@@ -224,147 +268,82 @@ class WriteScope(Scope):
         *,
         time_column: str | None = None,
         renamed: Mapping[str, str] | None = None,
+        dropped: Sequence[str] = (),
     ) -> Located:
-        """Add rows to a series, or make one; its time column is declared, or found by its name."""
-        return self._write_rows(
-            path, rows, EntryType.SERIES, renamed=renamed, time_column=time_column
-        )
+        """Add rows to a series, or make one; its time column is declared, or found by its name.
 
-    def _write_rows(
-        self,
-        path: str,
-        rows: Any,
-        kind: EntryType,
-        *,
-        renamed: Mapping[str, str] | None,
-        time_column: str | None,
-    ) -> Located:
-        from millpond.steward.arrivals import arrival
-
-        self._begin()
-        self._check_kind(path, kind)
-        found = try_resolve(self.work, path)
-        given = arrival(rows, path=path)
-        column = None
-        if kind is EntryType.SERIES:
-            known = found.row.time_column if found and found.row else None
-            if known is not None and time_column not in (None, known):
-                raise PathTypeError(
-                    f"the time of {path} is in {known!r}, not in {time_column!r}", path=path
-                )
-            column = time_column_of(given.schema, time_column or known, path=path)
-        if found is None or found.row is None:
-            made = edit.write(self.work, path, kind, time_column=column)
-            assert made.row is not None
-            pending = self._new_table(made.row, given.schema, path)
-        else:
-            pending = self._pending(found.row, path)
-            made = found
-        tx = pending.transaction()
-        before = set(tx.pending.adds)
-        assert made.row is not None
-        if not tx.pending.has_files:
-            evolve(tx, given.schema, path=path, version=made.row.version, renamed=renamed)
-        if kind is EntryType.SERIES or found is None:
-            tx.append(given.data)
-        else:
-            tx.overwrite(given.data)
-        adds = [dict(add) for key, add in tx.pending.adds.items() if key not in before]
-        return self._noted(path, kind, pending, adds, column)
-
-    def _noted(
-        self,
-        path: str,
-        kind: EntryType,
-        pending: PendingTable,
-        adds: list[dict[str, Any]],
-        column: str | None,
-    ) -> Located:
-        """The row of a node whose table was written."""
-        fields: dict[str, Any] = {"size": sum(add["size"] for add in pending.adds)}
-        if column is not None:
-            found = self.locate(path)
-            times = event_times(pending.table, adds, column)
-            if found.row is not None and edit.next_version(self.work, found) == found.row:
-                # This transaction has written to it before: both together are its version.
-                earlier = (found.row.min_event_time, found.row.max_event_time)
-                times = spanning(times, earlier)
-            first, last = times
-            fields |= {"min_event_time": first, "max_event_time": last, "time_column": column}
-        return edit.write(self.work, path, kind, **fields)
-
-    def _restore_rows(self, path: str, old: Row) -> Located:
-        """The files of an older version once more: nothing is copied."""
-        found = self.locate(path)
-        assert found.row is not None
-        pending = self._pending(found.row, path)
-        table = self.pond.tables.open(old)
-        tx = pending.transaction()
-        wanted = {add["path"]: add for add in table.files().to_arrow().to_pylist(
-            maps_as_pydicts="lossy")}  # fmt: skip
-        live = {add["path"]: add for add in pending.table.files().to_arrow().to_pylist(
-            maps_as_pydicts="lossy")}  # fmt: skip
-        gone = [name for name in live if name not in wanted]
-        if gone:
-            tx.remove_files(gone)
-        tx.add_files([_plain(add) for name, add in wanted.items() if name not in live])
-        fields: dict[str, Any] = {
-            "size": old.size,
-            "min_event_time": old.min_event_time,
-            "max_event_time": old.max_event_time,
-        }
-        made = edit.write(self.work, path, old.entry_type, **fields)
-        # It replaces what others may have appended meanwhile.
-        key = (found.row.part_id, found.row.node_id)
-        self.work.drafts[key] = replace(self.work.drafts[key], is_append=False)
-        return made
+        Columns change as in `write_table`; those that are dropped are gone from older rows, too.
+        """
+        reshaping = Reshaping(renamed or {}, dropped)
+        with self._step():
+            return RowWriting(self, path, EntryType.SERIES, reshaping, time_column).write(rows)
 
     def table_of(self, row: Row) -> DeltaTable:
         """The Delta table of a row, with what this transaction has written."""
+        pending = self._pending_of(row)
+        return super().table_of(row) if pending is None else pending.stage()
+
+    def added_files(self, row: Row) -> set[str]:
+        """The files that a version of a series has brought."""
+        pending = self._pending_of(row)
+        if pending is None:
+            return super().added_files(row)
+        return {add["path"] for add in pending.adds}
+
+    def _pending_of(self, row: Row) -> PendingTable | None:
+        """What this transaction has written to a node, if a row is about that."""
         pending = self.pending.get(row.node_id)
         latest = self.work.latest(row.part_id, row.node_id)
-        if pending is None or latest is None or latest.version != row.version:
-            return super().table_of(row)
-        return pending.stage()
-
-    def _new_table(self, row: Row, schema: Struct, path: str) -> PendingTable:
-        made = self.pond.tables.create(row.node_id, schema, path=path, name=row.name)
-        self.pending[row.node_id] = made
-        return made
-
-    def _pending(self, row: Row, path: str) -> PendingTable:
-        found = self.pending.get(row.node_id)
-        if found is None:
-            table = self.pond.tables.open(row)
-            found = self.pending[row.node_id] = PendingTable(table, path, is_new=False)
-        return found
+        return pending if latest is not None and latest.version == row.version else None
 
     # What all of them need
 
-    def _begin(self) -> None:
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        """One change. If it is refused, nothing has changed; if it fails, all is lost."""
         self.check()
-        self._committing.begin()
-        with step("write"):
-            pass
+        try:
+            self._committing.begin()
+            with step("write"):
+                yield
+        except (PathError, PlanError):
+            raise
+        except BaseException as error:
+            self._spoiled = self._spoiled or error
+            raise
 
-    def _check_kind(self, path: str, kind: EntryType) -> None:
+    def check_kind(self, path: str, kind: EntryType) -> None:
         """Before anything is put: what is there stays what it is."""
         found = try_resolve(self.work, path)
         if found is None:
             # The directory has to be there, and the name has to be free.
             edit.check_place(self.work, path)
-        elif found.row is not None and found.entry_type is not kind:
+        elif found.entry_type is not kind:
             edit.refuse_other(path, found.entry_type, kind)
 
 
-def owner() -> tuple[int, int | None]:
+def owner() -> tuple[threading.Thread, asyncio.Task[Any] | None]:
     """Who is running: the thread, and the task in it."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
         task = None
-    return threading.get_ident(), None if task is None else id(task)
+    return threading.current_thread(), task
 
 
-def _plain(add: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in add.items() if value is not None}
+def _checked(info: Mapping[str, Any]) -> dict[str, Any]:
+    """What a transaction says of itself is kept as JSON, beside what the pond says of it."""
+    for name, value in info.items():
+        if name in RESERVED:
+            raise ScopeError(
+                f"{name!r} is what the pond itself notes of a transaction",
+                hint="choose another name",
+            )
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError) as error:
+            raise ScopeError(
+                f"{name!r} can't be noted of a transaction: {error}",
+                hint="give texts, numbers, lists or dictionaries of those",
+            ) from error
+    return dict(info)
