@@ -45,6 +45,15 @@ def test_walk_of_a_part_reads_that_part() -> None:
     assert walked(tree, "/empty") == []
 
 
+def test_walk_goes_only_so_deep() -> None:
+    tree = tree_of(POND)
+    assert [found.path for found in walk(tree, depth=1)] == ["/.hidden", "/a", "/a-b", "/empty"]
+    assert tree.misses == 1  # the root
+    two = [found.path for found in walk(tree, depth=2)]
+    assert two == ["/.hidden", "/.hidden/z", "/a", "/a/b", "/a/x", "/a-b", "/empty"]
+    assert list(walk(tree, depth=0)) == []
+
+
 def test_walk_is_lazy() -> None:
     tree = tree_of(POND)
     assert next(walk(tree)).path == "/.hidden"

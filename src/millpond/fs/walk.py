@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from millpond.fs.tree import TreeLike
 
 
-def walk(tree: TreeLike, path: str = "/", *, follow: bool = False) -> Iterator[Located]:
+def walk(
+    tree: TreeLike, path: str = "/", *, follow: bool = False, depth: int | None = None
+) -> Iterator[Located]:
     """Everything below a directory, depth first; the directory itself is not among it.
 
-    With `follow`, links are what they lead to. A link to a directory that lies above it is shown
-    and not entered, and one that leads nowhere stays a link.
+    With `depth` it goes only so deep: 1 is what is in the directory. With `follow`, links are what
+    they lead to. A link to a directory that lies above it is shown and not entered, and one that
+    leads nowhere stays a link.
     """
-    return _below(tree, _directory(tree, path), follow=follow)
+    return _below(tree, _directory(tree, path), follow=follow, depth=depth)
 
 
 def listing(tree: TreeLike, text: str) -> list[Match]:
@@ -57,8 +60,8 @@ def entries(tree: TreeLike, where: Located) -> Iterator[Located]:
         yield Located(child(where.path, name), (*where.chain, row))
 
 
-def _below(tree: TreeLike, start: Located, *, follow: bool) -> Iterator[Located]:
-    levels = [entries(tree, start)]
+def _below(tree: TreeLike, start: Located, *, follow: bool, depth: int | None) -> Iterator[Located]:
+    levels = [entries(tree, start)] if depth != 0 else []
     entered = [start.node_id]
     while levels:
         found = next(levels[-1], None)
@@ -69,6 +72,8 @@ def _below(tree: TreeLike, start: Located, *, follow: bool) -> Iterator[Located]
         if follow and found.entry_type is EntryType.SYMLINK:
             found = follow_link(tree, found) or found
         yield found
+        if depth is not None and len(levels) >= depth:
+            continue
         if found.entry_type.is_directory and found.node_id not in entered:
             levels.append(entries(tree, found))
             entered.append(found.node_id)
