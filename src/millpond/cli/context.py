@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millpond.base.settings import Settings
-    from millpond.fs.tree import Tree
+    from millpond.fs.tree import Tree, TreeLike
     from millpond.steward.pond import Pond
     from millpond.steward.read import ReadScope
     from millpond.steward.write import WriteScope
@@ -70,8 +70,23 @@ class Context:
         """The pond; opened once a call."""
         return self._pond
 
-    def tree(self) -> Tree:
-        """The newest tree, to look at."""
+    def tree(self) -> TreeLike:
+        """The newest tree, to look at: from the index, which needs no Arrow, where that is good."""
+        from millpond.kernel.paths import table_location
+        from millpond.steward.index import Index
+
+        index = Index.at(table_location(self.place))
+        quick = index.open(self._full_tree) if index is not None else None
+        if quick is not None:
+            return quick
+        tree = self._full_tree()
+        if index is not None:
+            from millpond.steward.indexing import rebuild
+
+            rebuild(index, tree)
+        return tree
+
+    def _full_tree(self) -> Tree:
         return self.read().tree
 
     def read(self, as_of: int | datetime | None = None) -> ReadScope:

@@ -83,7 +83,7 @@ class Output:
 
 def encoded(value: Any) -> str:
     """A value as JSON, in one line."""
-    return json.dumps(value, default=_plain, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def _plain(value: Any) -> Any:
@@ -95,6 +95,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, set | frozenset | tuple) else str(value)
 
 
+_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False)
+
+
 def has_color() -> bool:
     """Whether colors are welcome: https://no-color.org."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -104,7 +107,7 @@ def _table(
     rows: Sequence[Mapping[str, Any]], show: Show, right: frozenset[str], *, header: bool
 ) -> str:
     names = list(rows[0])
-    columns = [[_cell(row[name], show.get(name)) for row in rows] for name in names]
+    columns = [_column([row[name] for row in rows], show.get(name)) for name in names]
     if header:
         columns = [[name, *cells] for name, cells in zip(names, columns, strict=True)]
     padded = [
@@ -115,6 +118,13 @@ def _table(
     if header:
         lines[0] = click.style(lines[0], bold=True)
     return "\n".join(lines) + "\n"
+
+
+def _column(values: list[Any], show: Callable[[Any], str] | None) -> list[str]:
+    shown = str if show is None else show
+    cells = ["" if value is None else shown(value) for value in values]
+    # One look at all of them is much quicker than one at each.
+    return cells if "".join(cells).isprintable() else [printable(cell) for cell in cells]
 
 
 def _cell(value: Any, show: Callable[[Any], str] | None) -> str:

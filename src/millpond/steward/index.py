@@ -9,7 +9,6 @@ have to fit, one by one, and no commit may be there that the index does not know
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 DIRECTORY: Final = "cache/index"
 ATTEMPTS: Final = 3
 """Others may join runs while they are read."""
-_log = logging.getLogger("millpond.steward")
 
 
 @dataclass(eq=False)
@@ -86,7 +84,10 @@ class Index:
             except FileNotFoundError:
                 continue
             except (BadRunError, OSError, ValueError) as error:
-                _log.debug("the index under %s can't be used: %s", self.directory, error)
+                import logging
+
+                log = logging.getLogger("millpond.steward")
+                log.debug("the index under %s can't be used: %s", self.directory, error)
                 break
         return None
 
