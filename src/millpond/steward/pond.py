@@ -10,6 +10,7 @@ import getpass
 import os
 import socket
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,8 @@ from millpond.fs.oplog.persistence import OpLog
 from millpond.kernel.engines import row_engine
 from millpond.kernel.paths import table_location
 from millpond.steward.control import Control
+from millpond.steward.index import Index
+from millpond.steward.indexing import note
 from millpond.steward.read import ReadScope
 from millpond.steward.recover import Recovery, finish_last, recover
 from millpond.steward.tables import NodeTables
@@ -133,6 +136,9 @@ class Pond:
         self.blobs = Blobs(self.store, inline_bytes=INLINE_BYTES)
         self.tables = NodeTables(location, settings=settings)
         self.control = Control(location, settings=settings, clock=self.clock)
+        self.index = Index.at(location)
+        if self.index is not None:
+            self.oplog.on_commit = partial(note, self.index)
         self._scope: ReadScope | None = None
         # Who forgets a transaction without ending it can begin another one.
         self._writing: WeakValueDictionary[object, WriteScope] = WeakValueDictionary()
