@@ -53,25 +53,27 @@ class CopyWithin:
         found = []
         for item, target in self.items:
             assert item.row is not None
-            self._copy(item.path, item.row, target)
+            copy_node(self.tx, item.path, item.row, target)
             watch(item.row.size or 0)
             stat = self.tx.stat(target, follow=False)
             kind = str(stat.entry_type)
             found.append(Copied(item.path, target, kind, stat.version, stat.size))
         return found
 
-    def _copy(self, path: str, row: Row, target: str) -> None:
-        tx, kind = self.tx, row.entry_type
-        if kind is EntryType.SYMLINK:
-            tx.make_link(target, (tx.tree.content(row) or b"").decode())
-        elif kind is EntryType.DATA:
-            tx.write_bytes(target, tx.read_chunks(path))
-        elif kind is EntryType.DATA_SERIES:
-            tx.write_bytes(target, tx.read_chunks(path), series=True)
-        elif kind is EntryType.SERIES:
-            tx.append_series(target, tx.plan(path), time_column=row.time_column)
-        else:
-            tx.write_table(target, tx.plan(path))
+
+def copy_node(tx: WriteScope, path: str, row: Row, target: str) -> None:
+    """Copy one node that is no directory, as what it is."""
+    kind = row.entry_type
+    if kind is EntryType.SYMLINK:
+        tx.make_link(target, (tx.tree.content(row) or b"").decode())
+    elif kind is EntryType.DATA:
+        tx.write_bytes(target, tx.read_chunks(path))
+    elif kind is EntryType.DATA_SERIES:
+        tx.write_bytes(target, tx.read_chunks(path), series=True)
+    elif kind is EntryType.SERIES:
+        tx.append_series(target, tx.plan(path), time_column=row.time_column)
+    else:
+        tx.write_table(target, tx.plan(path))
 
 
 def copy_within(
@@ -92,7 +94,9 @@ def copy_within(
         there = try_resolve(tx.tree, path)
         is_same = there is not None and there.row is not None and there.row == item.row
         if is_same:
-            raise PathSyntaxError(f"{item.path} would be copied onto itself", path=path)
+            raise PathSyntaxError(
+                f"{item.path} would be copied onto itself", path=path, hint="choose another target"
+            )
         where.add_file(path, item.kind, source=item.path)
         items.append((item, path))
     return CopyWithin(tx, tuple(items), where)
