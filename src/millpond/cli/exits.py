@@ -28,6 +28,7 @@ KINDS: Final[tuple[tuple[type[errors.MillpondError], int], ...]] = (
     (errors.PathExistsError, 7),
     (errors.ObjectExistsError, 7),
     (errors.PathError, 8),
+    (errors.UrlError, 8),
     (errors.WriteConflictError, 9),
     (errors.ConflictError, 9),
     (errors.IntegrityError, 10),

@@ -15,7 +15,7 @@ from millpond.fs.edit import Stored
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from millpond.base.store import Store
     from millpond.fs.entry import Row
@@ -61,19 +61,25 @@ class Blobs:
                 return self._spool(head, chunks)
         return self.keep(bytes(head))
 
-    def keep_file(self, file: str | os.PathLike[str]) -> Stored:
-        """Put a file's content away: it is read twice, and never copied in between."""
+    def keep_file(
+        self, file: str | os.PathLike[str], *, watch: Callable[[int], None] | None = None
+    ) -> Stored:
+        """Put a file's content away: it is read twice, and never copied in between.
+
+        `watch` is told how many bytes were read, each time.
+        """
         with open(file, "rb") as source:  # noqa: PTH123 - a path-like of any kind
             head = source.read(self.inline_bytes + 1)
             if len(head) <= self.inline_bytes:
                 return self.keep(head)
             hasher, size = blake3(head), len(head)
-            while chunk := source.read(CHUNK_BYTES):
+            for chunk in _pieces(source, watch):
                 hasher.update(chunk)
                 size += len(chunk)
             source.seek(0)
             stored = Stored(size, hasher.hexdigest())
-            return self._put(stored, self._checked(source, stored, name=str(file)))
+            pieces = _pieces(source, watch)
+            return self._put(stored, self._checked(pieces, stored, name=str(file)))
 
     def read(self, row: Row, inline: bytes | None, *, path: str) -> Iterator[bytes]:
         """The content of a row in chunks; the last one comes after the hash was checked."""
@@ -135,15 +141,22 @@ class Blobs:
             return stored
         return stored
 
-    def _checked(self, source: IO[bytes], stored: Stored, *, name: str) -> Iterator[bytes]:
+    def _checked(self, pieces: Iterable[bytes], stored: Stored, *, name: str) -> Iterator[bytes]:
         hasher = blake3()
-        while chunk := source.read(CHUNK_BYTES):
+        for chunk in pieces:
             hasher.update(chunk)
             yield chunk
         if hasher.hexdigest() != stored.blake3:
             raise PondError(
                 f"{name} was changed while it was copied", hint="copy it when nobody writes to it"
             )
+
+
+def _pieces(source: IO[bytes], watch: Callable[[int], None] | None) -> Iterator[bytes]:
+    while chunk := source.read(CHUNK_BYTES):
+        yield chunk
+        if watch is not None:
+            watch(len(chunk))
 
 
 def _check(found: str, row: Row, path: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import ObjectNotFoundError, PathTypeError, SourceError, StoreAccessError
 from millpond.plan.types import Struct
+from millpond.steward.places import host_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,10 +159,10 @@ def _other_reading(file: str, place: Place) -> str:
     name = file.lower()
     becomes = f"+{place.becomes}" if place.becomes else ""
     if ".csv" in name or ".tsv" in name:
-        return f"CSV is read by host+csv{becomes}://{file}"
+        return f"CSV is read by {host_url(f'host+csv{becomes}', file)}"
     if ".json" in name or ".ndjson" in name:
-        return f"JSON lines are read by host+json{becomes}://{file}"
-    return f"copy its bytes with host://{file}, or CSV with host+csv{becomes or '+table'}://"
+        return f"JSON lines are read by {host_url(f'host+json{becomes}', file)}"
+    return f"its bytes are {host_url('host', file)}; CSV is read by host+csv{becomes}://"
 
 
 def _reading(file: str) -> str:
@@ -169,7 +170,7 @@ def _reading(file: str) -> str:
     known = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv",
              ".json": "json", ".jsonl": "json", ".ndjson": "json"}  # fmt: skip
     found = next((kind for end, kind in known.items() if end in name), None)
-    return f"host+{found}://{file}" if found else f"host+csv://{file}, +json, +parquet or +delta"
+    return host_url(f"host+{found}", file) if found else "host+csv://, +json, +parquet or +delta"
 
 
 def no_access(path: str) -> StoreAccessError:

@@ -57,4 +57,4 @@ class ReadScope(Scope):
         )
 
     append_series = change = commit = make_directory = make_link = move = remove = _refuse
-    restore = rollback = write_bytes = write_file = write_table = _refuse
+    restore = rollback = write_bytes = write_file = write_same = write_table = _refuse

@@ -26,7 +26,7 @@ from millpond.steward.steps import step
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from millpond.fs.entry import Row
@@ -212,13 +212,28 @@ class WriteScope(Scope):
             return self._written(path, kind, self.pond.blobs.keep(data), attributes)
 
     def write_file(
-        self, path: str, file: str | os.PathLike[str], *, series: bool = False
+        self,
+        path: str,
+        file: str | os.PathLike[str],
+        *,
+        series: bool = False,
+        watch: Callable[[int], None] | None = None,
     ) -> Located:
-        """A new version of a file, with the bytes of a file of this machine."""
+        """A new version of a file, with the bytes of a file of this machine.
+
+        `watch` is told how many bytes were read; a large file is read twice.
+        """
         with self._step():
             kind = EntryType.DATA_SERIES if series else EntryType.DATA
             self.check_kind(path, kind)
-            return self._written(path, kind, self.pond.blobs.keep_file(file), None)
+            return self._written(path, kind, self.pond.blobs.keep_file(file, watch=watch), None)
+
+    def write_same(self, path: str, row: Row) -> Located:
+        """A new version of a file with the bytes of a row of the pond: nothing is copied."""
+        with self._step():
+            self.check_kind(path, EntryType.DATA)
+            stored = Stored(row.size or 0, row.blake3 or "", self.work.content(row))
+            return self._written(path, EntryType.DATA, stored, None)
 
     def _written(
         self, path: str, kind: EntryType, stored: Stored, attributes: Mapping[str, Any] | None

@@ -39,26 +39,27 @@ class CopyIn:
 
     @property
     def size(self) -> int:
-        """How many bytes are to be read."""
-        return sum(file.item.size for file in self.files)
+        """How many bytes are to be read: bytes twice, first for their hash."""
+        return sum(2 * file.item.size for file in self.files)
 
     def run(self, watch: Callable[[int], None]) -> list[Copied]:
         """Copy; nobody sees it before the transaction is committed."""
         self.where.make_directories()
         found = []
         for file in self.files:
-            self._copy(file)
-            watch(file.item.size)
+            seen = _Seen(watch)
+            self._copy(file, seen)
+            watch(2 * file.item.size - seen.count)
             stat = self.tx.stat(file.target)
             kind = str(stat.entry_type)
             found.append(Copied(file.item.path, file.target, kind, stat.version, stat.size))
         return found
 
-    def _copy(self, file: _File) -> None:
+    def _copy(self, file: _File, watch: Callable[[int], None]) -> None:
         if file.place.format is None:
             with translated(file.item.path):
                 is_series = file.kind is EntryType.DATA_SERIES
-                self.tx.write_file(file.target, file.item.path, series=is_series)
+                self.tx.write_file(file.target, file.item.path, series=is_series, watch=watch)
             return
         try:
             rows = _plan(file)
@@ -68,6 +69,18 @@ class CopyIn:
                 self.tx.write_table(file.target, rows)
         except SchemaError as error:
             raise _explained(error, file) from error
+
+
+class _Seen:
+    """Counts what it passes on."""
+
+    def __init__(self, watch: Callable[[int], None]) -> None:
+        self.count = 0
+        self._watch = watch
+
+    def __call__(self, count: int) -> None:
+        self.count += count
+        self._watch(count)
 
 
 def copy_in(
