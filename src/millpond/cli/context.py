@@ -101,6 +101,14 @@ class Context:
             command, args=safe_args(self.args), environment=safe_environment()
         )
 
+    def committed(self, tx: WriteScope, message: str, **facts: object) -> None:
+        """Commit the transaction of a command, and say what was done."""
+        done = tx.commit()
+        if done.is_empty:
+            self.out.done("nothing had to be done", **facts, txn=None)
+        else:
+            self.out.done(f"{message} (transaction {done.txn_seq})", **facts, txn=done.txn_seq)
+
 
 def find_pond(start: str | os.PathLike[str] | None = None) -> str | None:
     """The `.pond` in a directory or the nearest one above it."""

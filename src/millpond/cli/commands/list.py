@@ -9,6 +9,7 @@ import click
 
 from millpond.cli.output import human_size, short_time
 from millpond.cli.params import AS_OF, PATH
+from millpond.cli.selecting import no_match
 from millpond.fs.entry import EntryType, from_micros
 from millpond.fs.paths import parts
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from millpond.base.errors import PathNotFoundError
     from millpond.cli.context import Context
     from millpond.cli.output import Show
     from millpond.fs.entry import Row
@@ -96,7 +96,7 @@ def _found(tree: TreeLike, path: str, depth: int | None) -> Iterator[_Node]:
         if matches:
             return
         if try_resolve(tree, path) is None:  # a name may have such characters in it
-            raise _no_match(tree, path)
+            raise no_match(tree, path)
     if not is_inside:
         top = resolve(tree, path, follow=False)
         yield from _nodes([top])
@@ -107,14 +107,6 @@ def _found(tree: TreeLike, path: str, depth: int | None) -> Iterator[_Node]:
 
 def _nodes(found: Iterable[Located]) -> Iterator[_Node]:
     return (_Node(each.path, each.chain[-1]) for each in found)
-
-
-def _no_match(tree: TreeLike, path: str) -> PathNotFoundError:
-    from millpond.fs.resolve import not_found
-
-    error = not_found(tree, path)
-    error.message = f"nothing matches {path}"
-    return error
 
 
 def _facts(node: _Node, tree: TreeLike) -> dict[str, Any]:
