@@ -1,7 +1,8 @@
 """The control table: what was done in a pond, when and by whom; its identity and its settings.
 
-It is a Delta table of its own and can be rebuilt from the OpLog, so a row that could not be
-written is a warning, never a reason to undo data.
+It is a Delta table of its own and can be made again from the OpLog (`control_rebuild`), so a record
+that could not be written is a warning, never a reason to undo data, and none is waited for until it
+is on the disk. Transactions that are open have their records in files beside it (`opened`).
 """
 
 from __future__ import annotations
@@ -11,82 +12,65 @@ import logging
 import random
 import time
 import uuid
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from millpond.base.clock import Clock, SystemClock
-from millpond.base.errors import MillpondError, TableNotFoundError
+from millpond.base.errors import MillpondError, ObjectNotFoundError, PondError, TableNotFoundError
+from millpond.base.store import open_store
+from millpond.base.store.children import children
 from millpond.fs.entry import to_micros
-from millpond.fs.oplog.columns import column
 from millpond.fs.oplog.log import LogState, NewFile, RowLog
-from millpond.plan.types import LONG, STRING, TIMESTAMP, DataType, Struct
+from millpond.kernel.names import LAST_CHECKPOINT, LOG_DIRECTORY, parse_name, version_prefix
+from millpond.steward.control_settings import SettingsFile, checked, typed
+from millpond.steward.opened import OpenTransactions
+from millpond.steward.records import (
+    CATEGORY,
+    METADATA,
+    SCHEMA,
+    TRANSACTION,
+    Record,
+    Transaction,
+    as_json,
+    empty_table,
+    from_parquet,
+    to_parquet,
+    transactions,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from millpond.base.settings import Settings
+    from millpond.plan.node import Plan
 
 DIRECTORY: Final = "control"
-MOST_ATTEMPTS: Final = 200
-COMPACT_FILES: Final = 64
-"""When so many small files have come together, they are written as one."""
+MOST_ATTEMPTS: Final = 500
+COMPACT_EVERY: Final = 250
+"""After so many commits small files are written as one, and a checkpoint."""
+KNOWN_SECONDS: Final = 10.0
+"""So long settings are taken as they were last read."""
+PROPERTIES: Final = {
+    "delta.checkpointInterval": "1000000",  # it is written when files are
+    "delta.logRetentionDuration": "interval 1 hour",
+    "delta.deletedFileRetentionDuration": "interval 1 hour",
+}
 _log = logging.getLogger("millpond.steward")
 
-SCHEMA: Final = Struct.of(
-    record_category=STRING,
-    record_type=STRING,
-    txn_seq=LONG,
-    txn_id=STRING,
-    based_on_seq=LONG,
-    timestamp=TIMESTAMP,
-    transaction_type=STRING,
-    cli_args=STRING,
-    environment=STRING,
-    data_fs_version=LONG,
-    error_message=STRING,
-    duration_ms=LONG,
-    parent_txn_seq=LONG,
-    execution_seq=LONG,
-    factory_name=STRING,
-    config_path=STRING,
-    key=STRING,
-    value=STRING,
-)
-_ARROW: Final[dict[DataType, pa.DataType]] = {
-    STRING: pa.string(),
-    LONG: pa.int64(),
-    TIMESTAMP: pa.timestamp("us", "UTC"),
-}
+__all__ = ["Control", "Detail", "Record", "as_json"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One row of the control table."""
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """All that is known of one transaction."""
 
-    record_category: str = "transaction"
-    record_type: str
-    txn_seq: int | None = None
-    txn_id: str | None = None
-    based_on_seq: int | None = None
-    timestamp: int = 0
-    transaction_type: str | None = None
-    cli_args: str | None = None
-    environment: str | None = None
-    data_fs_version: int | None = None
-    error_message: str | None = None
-    duration_ms: int | None = None
-    parent_txn_seq: int | None = None
-    execution_seq: int | None = None
-    factory_name: str | None = None
-    config_path: str | None = None
-    key: str | None = None
-    value: str | None = None
-
-
-_NAMES: Final = tuple(field.name for field in fields(Record))
+    transaction: Transaction
+    records: list[dict[str, Any]]
+    followers: list[Transaction]
+    """What ran after it."""
 
 
 class Control:
@@ -95,23 +79,44 @@ class Control:
     def __init__(
         self, location: str, *, clock: Clock | None = None, settings: Settings | None = None
     ) -> None:
-        self.log = RowLog(f"{location}/{DIRECTORY}", None, settings=settings)
+        place = f"{location}/{DIRECTORY}"
+        self.log = RowLog(place, CATEGORY, settings=settings, durable=False)
+        self.open = OpenTransactions(self.log.store)
+        self.file = SettingsFile(open_store(place, settings=settings))
         self._clock = clock or SystemClock()
-        self._state: LogState | None = None
+        self._version: int | None = None
+        """The newest that is known: to append, no more has to be."""
+        self._last_stamp = 0
+        self._known: tuple[float, dict[str, str]] | None = None
 
     def create(self) -> None:
         """Make the table, if it is not there."""
         try:
-            self._state = self.log.open()
+            self._version = self.newest_version()
         except TableNotFoundError:
-            self._state = self.log.create(
-                SCHEMA, {}, name="control", configuration={"delta.checkpointInterval": "1000000"}
-            )
+            self._version = self.log.create(
+                SCHEMA, {}, name="control", configuration=PROPERTIES
+            ).version
 
-    def state(self) -> LogState:
-        """The newest state of the table."""
-        self._state = self.log.open() if self._state is None else self.log.refresh(self._state)
-        return self._state
+    def newest_version(self) -> int:
+        """The table's newest version, as the names in its log say: nothing else is read."""
+        store, prefix = self.log.store, f"{LOG_DIRECTORY}/"
+        try:
+            hint = json.loads(store.get(prefix + LAST_CHECKPOINT))["version"]
+            start = version_prefix(int(hint))
+        except (ObjectNotFoundError, ValueError, KeyError, TypeError):
+            start = None
+        for start_from in (start, None):
+            metas = children(store, prefix, start_from=start_from)
+            names = [parse_name(meta.path[len(prefix) :]) for meta in metas]
+            found = [n.version for n in names if n and n.kind in ("commit", "checkpoint")]
+            if found:
+                return max(found)
+        raise TableNotFoundError(
+            f"the control table {self.log.location} is not there",
+            table=self.log.location,
+            hint="make it again: pond control rebuild",
+        )
 
     # Writing
 
@@ -123,108 +128,206 @@ class Control:
             _log.warning("the control table could not be written: %s", error)
 
     def append(self, records: Sequence[Record]) -> None:
-        """Append records, behind whatever others append."""
-        now = to_micros(self._clock.now())
-        content = _encoded(records, now)
-        state = self._state if self._state is not None else self.state()
-        txn_id = str(uuid.uuid4())
+        """Append records, behind whatever others append.
+
+        Those of a transaction that goes on are noted beside the table until it ends.
+        """
+        rows: list[Record] = []
+        by_txn: dict[str, list[Record]] = {}
+        for record in map(self._stamped, records):
+            if record.txn_id is None or record.transaction_type == "read":
+                rows.append(record)
+            else:
+                by_txn.setdefault(record.txn_id, []).append(record)
+        over = [txn_id for txn_id, found in by_txn.items() if any(r.is_end for r in found)]
+        for txn_id in over:
+            rows += [*self.open.taken(txn_id), *by_txn.pop(txn_id)]
+        for txn_id, found in by_txn.items():
+            self.open.note(txn_id, found)
+        if rows:
+            self._commit(rows)
+        for txn_id in over:
+            self.open.forget(txn_id)
+
+    def record_read(self, txn_seq: int, info: Mapping[str, Any]) -> None:
+        """Note that somebody has read the pond as it is after a transaction."""
+        from millpond.base.ids import TxnId
+
+        self.record(
+            Record(
+                record_type="completed",
+                txn_id=str(TxnId.new()),
+                based_on_seq=txn_seq,
+                transaction_type="read",
+                cli_args=as_json(info.get("args", info.get("message"))),
+                environment=as_json(info.get("environment", {})),
+            )
+        )
+
+    def _stamped(self, record: Record) -> Record:
+        """A record with its time; of one process, no two have the same."""
+        if record.timestamp:
+            return record
+        self._last_stamp = max(to_micros(self._clock.now()), self._last_stamp + 1)
+        return replace(record, timestamp=self._last_stamp)
+
+    def _commit(self, rows: Sequence[Record]) -> None:
+        parts: dict[str, list[Record]] = {}
+        for row in rows:
+            parts.setdefault(row.record_category, []).append(row)
+        files = [NewFile({CATEGORY: p}, to_parquet(r), len(r)) for p, r in parts.items()]
+        now, txn_id = to_micros(self._clock.now()), str(uuid.uuid4())
+        if self._version is None:
+            self._version = self.newest_version()
+        state = LogState(self._version, {})
         for attempt in range(MOST_ATTEMPTS):
-            file = NewFile({}, content, len(records))
-            made = self.log.commit(state, [file], {"timestamp": now}, txn_id=txn_id)
+            made = self.log.commit(state, files, {"timestamp": now}, txn_id=txn_id)
             if made is not None:
-                self._state = made
-                self._look_after(made)
+                self._version = made.version
+                self._look_after(made.version)
                 return
             time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
-            self._state = state = self.log.refresh(state)
-        raise MillpondError("the control table is busy", hint="try again")
+            self._version = self.newest_version()
+            state = LogState(self._version, {})
+        raise PondError("the control table is busy", hint="try again")
 
-    def _look_after(self, state: LogState) -> None:
+    def _look_after(self, version: int) -> None:
+        from millpond.steward.control_upkeep import look_after
+
+        if version % COMPACT_EVERY:
+            return
         try:
-            self.log.look_after(state.version)
-            if state.version % COMPACT_FILES == 0:
-                self.compact()
+            look_after(self.log)
         except (MillpondError, OSError, pa.ArrowException) as error:
             _log.warning("the control table could not be looked after: %s", error)
 
-    def compact(self) -> bool:
-        """Write many small files as one; whether that was done."""
-        state = self.state()
-        paths = state.files.get("", ())
-        if len(paths) < 2:
-            return False
-        table = pa.concat_tables([self._read(path) for path in paths])
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        now = to_micros(self._clock.now())
-        removed = [
-            {"path": path, "deletionTimestamp": now // 1000, "dataChange": False} for path in paths
-        ]
-        made = self.log.commit(
-            state,
-            [NewFile({}, bytes(sink.getvalue()), table.num_rows)],
-            {"timestamp": now},
-            txn_id=str(uuid.uuid4()),
-            removed=removed,
-            data_change=False,
-            operation="OPTIMIZE",
-        )
-        if made is not None:
-            self._state = made
-        return made is not None
-
     # Reading
 
-    def _read(self, path: str) -> pa.Table:
-        return pq.read_table(pa.BufferReader(self.log.store.get(path)))
+    def rows_in(self, category: str, state: LogState) -> pa.Table:
+        """The rows of one category, in any order."""
+        paths = state.files.get(category, ())
+        tables = [from_parquet(self.log.store.get(path), category) for path in paths]
+        return pa.concat_tables([empty_table(), *tables])
 
     def table(self) -> pa.Table:
-        """All records, oldest first."""
-        paths = self.state().files.get("", ())
-        tables = [self._read(path) for path in paths]
-        if not tables:
-            return pa.table([column([], _ARROW[f.type]) for f in SCHEMA], names=list(SCHEMA.names))
-        return pa.concat_tables(tables).sort_by("timestamp")
+        """All records, oldest first; those of open transactions, too."""
+        opened = self.open.all()
+        state = self.log.open()
+        parts = [self.rows_in(category, state) for category in (METADATA, TRANSACTION)]
+        still = _still_open(opened, parts[1])
+        return pa.concat_tables([*parts, *still]).sort_by("timestamp")
 
     def records(self) -> list[dict[str, Any]]:
         """All records, oldest first."""
         found: list[dict[str, Any]] = self.table().to_pylist()
         return found
 
+    def to_plan(self) -> Plan:
+        """All records as a plan, for any engine: `sql("select … from control", control=…)`."""
+        from millpond.plan.make import values
+
+        opened = self.open.all()
+        table = self.log.table()
+        plan = table.scan().plan()
+        if not opened:
+            return plan
+        still = _still_open(opened, self.rows_in(TRANSACTION, self.log.open(table.version)))
+        return plan.union(*(values(rows, SCHEMA) for rows in still))
+
+    # Transactions
+
+    def recent(self, limit: int = 20) -> list[Transaction]:
+        """The last transactions, newest first."""
+        table = self.table()
+        known = table.filter(pc.equal(table.column(CATEGORY), TRANSACTION))
+        ids = known.column("txn_id").drop_null().combine_chunks()
+        if not len(ids) or limit < 1:
+            return []
+        newest = pc.unique(ids.take(pa.array(range(len(ids) - 1, -1, -1)))).slice(0, limit)
+        rows = known.filter(pc.is_in(known.column("txn_id"), newest)).to_pylist()
+        order = {txn_id: number for number, txn_id in enumerate(newest.to_pylist())}
+        return sorted(transactions(rows), key=lambda found: order[found.txn_id])
+
+    def incomplete(self) -> list[Transaction]:
+        """Transactions that have begun and not ended, oldest first."""
+        opened = self.open.all()
+        if not opened:
+            return []
+        still = _still_open(opened, self.rows_in(TRANSACTION, self.log.open()))
+        return transactions(row for rows in still for row in rows.to_pylist())
+
+    def detail(self, key: int | str) -> Detail:
+        """One transaction, by its number, its id, or how its id begins."""
+        rows = [row for row in self.records() if row[CATEGORY] == TRANSACTION]
+        if isinstance(key, int):
+            wanted = {row["txn_id"] for row in rows if row["txn_seq"] == key}
+        else:
+            wanted = {i for row in rows if (i := row["txn_id"]) and i.startswith(key)}
+        if len(wanted) != 1:
+            what = "is no transaction" if not wanted else f"begins {len(wanted)} transactions"
+            raise PondError(
+                f"{key!r} {what} of the control table",
+                hint="pond control recent lists them; pond control sync looks for missing ones",
+            )
+        mine = [row for row in rows if row["txn_id"] in wanted]
+        found = transactions(mine)[0]
+        seq = found.txn_seq
+        after = [row for row in rows if seq is not None and row["parent_txn_seq"] == seq]
+        return Detail(found, mine, transactions(after))
+
+    # Settings
+
     def metadata(self) -> dict[str, str]:
         """Identity and settings: the newest value of each."""
+        now = self._clock.monotonic()
+        if self._known is not None and now - self._known[0] < KNOWN_SECONDS:
+            return dict(self._known[1])
+        found = self.file.read()
+        if found is None:
+            found = self.metadata_rows(self.log.open())
+        self._known = (now, found)
+        return dict(found)
+
+    def metadata_rows(self, state: LogState) -> dict[str, str]:
+        """The newest value of each, as the table says."""
         found: dict[str, str | None] = {}
-        for row in self.records():
-            if row["record_category"] == "metadata" and row["key"] is not None:
+        for row in self.rows_in(METADATA, state).sort_by("timestamp").to_pylist():
+            if row["key"] is not None:
                 found[row["key"]] = row["value"]
         return {key: value for key, value in found.items() if value is not None}
 
-    def set(self, values: Mapping[str, str | None]) -> None:
-        """Set or, with None, take away values of identity or settings."""
+    def setting(self, key: str) -> Any:
+        """One setting, or its default."""
+        return typed(key, self.metadata())
+
+    def set(self, values: Mapping[str, object]) -> None:
+        """Change settings; None takes one back to its default."""
+        self.note({k: None if v is None else checked(k, v) for k, v in values.items()})
+
+    def note(self, values: Mapping[str, str | None]) -> None:
+        """Write identity or settings as they are."""
         self.append(
             [
-                Record(record_category="metadata", record_type="set", key=key, value=value)
+                Record(record_category=METADATA, record_type="set", key=key, value=value)
                 for key, value in values.items()
             ]
         )
+        self.keep_settings()
+
+    def keep_settings(self) -> None:
+        """Write the file from which settings are read, as the table has them now."""
+        state = self.log.open()
+        self.file.write(state.version, self.metadata_rows(state))
+        self._known = None
 
 
-def _encoded(records: Iterable[Record], now: int) -> bytes:
-    rows = list(records)
-    arrays = []
-    for field in SCHEMA:
-        values = [getattr(row, field.name) for row in rows]
-        if field.name == "timestamp":
-            # Records that are written together keep their order.
-            values = [value or now + number for number, value in enumerate(values)]
-        arrays.append(column(values, _ARROW[field.type]))
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        pa.table(arrays, names=list(SCHEMA.names)), sink, compression="zstd", use_dictionary=False
-    )
-    return bytes(sink.getvalue())
+def _still_open(opened: Mapping[str, Sequence[Record]], rows: pa.Table) -> list[pa.Table]:
+    """The records of transactions that are open, unless rows that were read later have them.
 
-
-def as_json(value: Any) -> str:
-    """A value for a column that holds JSON."""
-    return json.dumps(value, default=str, sort_keys=True)
+    To be asked in this order: one that ends meanwhile may be in both, but never in neither.
+    """
+    ids = rows.column("txn_id")
+    over = set(ids.filter(pc.is_in(ids, pa.array(list(opened), pa.string()))).to_pylist())
+    found = [r for txn_id, records in opened.items() if txn_id not in over for r in records]
+    found.sort(key=lambda record: record.timestamp)
+    return [from_parquet(to_parquet(found), TRANSACTION)] if found else []

@@ -83,7 +83,7 @@ def create_pond(
         raise _exists(place) from error
     pond = Pond(place, settings=settings, clock=clock)
     pond.control.create()
-    pond.control.set(identity)
+    pond.control.note(identity)
     return pond
 
 

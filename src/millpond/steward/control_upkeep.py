@@ -1,0 +1,99 @@
+"""The upkeep of the control table, which it sees to itself: few large files, and no old ones."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from millpond.fs.oplog.log import LogState, NewFile
+from millpond.kernel.durations import DELETED_FILES, duration_millis
+from millpond.kernel.write.checkpoint import write_checkpoint
+from millpond.kernel.write.clean import clean_log
+from millpond.steward.records import CATEGORY, from_parquet, stored_columns, write_table
+
+if TYPE_CHECKING:
+    from millpond.fs.oplog.log import RowLog
+
+SMALL_BYTES: Final = 256 << 10
+"""Files below this size are written together."""
+MOST_ATTEMPTS: Final = 50
+
+
+def look_after(log: RowLog) -> None:
+    """What is due after many commits."""
+    compact(log)
+    write_checkpoint(log.table())
+    remove_old(log)
+
+
+def compact(log: RowLog) -> int:
+    """Write the small files of each category as one; how many there were."""
+    table = log.table()
+    small: dict[str, list[str]] = {}
+    for file in table.files(columns=("path", "partitionValues", "size")).to_arrow().to_pylist():
+        if (file["size"] or 0) < SMALL_BYTES:
+            small.setdefault(dict(file["partitionValues"])[CATEGORY], []).append(file["path"])
+    # Only what is about to go has to be watched.
+    state = LogState(table.version, {category: tuple(paths) for category, paths in small.items()})
+    new, gone = [], []
+    for category, paths in small.items():
+        if len(paths) > 1:
+            rows = pa.concat_tables([from_parquet(log.store.get(p), category) for p in paths])
+            content = write_table(stored_columns(rows.sort_by("timestamp")), compression="zstd")
+            new.append(NewFile({CATEGORY: category}, content, rows.num_rows))
+            gone += [(category, path) for path in paths]
+    return len(gone) if new and _exchanged(log, state, new, gone) else 0
+
+
+def _exchanged(
+    log: RowLog, state: LogState, new: list[NewFile], gone: list[tuple[str, str]]
+) -> bool:
+    """Commit behind whatever others append; not if another one has compacted meanwhile."""
+    now = time.time_ns() // 1000
+    removed = [_remove(category, path, now) for category, path in gone]
+    txn_id = str(uuid.uuid4())
+    for _ in range(MOST_ATTEMPTS):
+        made = log.commit(
+            state,
+            new,
+            {"timestamp": now},
+            txn_id=txn_id,
+            removed=removed,
+            data_change=False,
+            operation="OPTIMIZE",
+        )
+        if made is not None:
+            return True
+        state = log.refresh(state)
+        if any(path not in state.files.get(category, ()) for category, path in gone):
+            return False
+    return False
+
+
+def _remove(category: str, path: str, micros: int) -> dict[str, Any]:
+    return {
+        "path": path,
+        "deletionTimestamp": micros // 1000,
+        "dataChange": False,
+        "extendedFileMetadata": True,
+        "partitionValues": {CATEGORY: category},
+    }
+
+
+def remove_old(log: RowLog) -> int:
+    """Delete what has not been live for a while, files and log; how many objects that were."""
+    table = log.table()
+    keep = duration_millis(table.metadata, DELETED_FILES) or 0
+    before = time.time() - keep / 1000
+    live = set(table.files(columns=("path",)).to_arrow()["path"].to_pylist())
+    old = [
+        meta.path
+        for meta in log.store.list(f"{CATEGORY}=")
+        if meta.path not in live and meta.modified.timestamp() < before
+    ]
+    for path in old:
+        log.store.delete(path)
+    return len(old) + len(clean_log(table).paths)
