@@ -95,7 +95,7 @@ class Context:
 
     def write(self, command: str) -> WriteScope:
         """Begin the transaction of a command, which remembers the command line and who gave it."""
-        from millpond.cli.redact import safe_args, safe_environment
+        from millpond.base.redact import safe_args, safe_environment
 
         return self.open_pond().write(
             command, args=safe_args(self.args), environment=safe_environment()

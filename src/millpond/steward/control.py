@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from millpond.base.clock import Clock, SystemClock
 from millpond.base.errors import MillpondError, ObjectNotFoundError, PondError, TableNotFoundError
+from millpond.base.redact import safe_info
 from millpond.base.store import open_store
 from millpond.base.store.children import children
 from millpond.fs.entry import to_micros
@@ -159,8 +160,8 @@ class Control:
                 txn_id=str(TxnId.new()),
                 based_on_seq=txn_seq,
                 transaction_type="read",
-                cli_args=as_json(info.get("args", info.get("message"))),
-                environment=as_json(info.get("environment", {})),
+                cli_args=as_json(safe_info(info).get("args")),
+                environment=as_json(safe_info(info).get("environment", {})),
             )
         )
 
@@ -297,8 +298,13 @@ class Control:
         return {key: value for key, value in found.items() if value is not None}
 
     def setting(self, key: str) -> Any:
-        """One setting, or its default."""
-        return typed(key, self.metadata())
+        """One setting, or its default; also where the table can't be read, which is told."""
+        try:
+            return typed(key, self.metadata())
+        except (MillpondError, OSError, pa.ArrowException) as error:
+            _log.warning("settings of the pond can't be read, defaults are taken: %s", error)
+            self._known = (self._clock.monotonic(), {})
+            return typed(key, {})
 
     def set(self, values: Mapping[str, object]) -> None:
         """Change settings; None takes one back to its default."""

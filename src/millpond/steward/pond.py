@@ -23,6 +23,7 @@ from millpond.base.errors import (
     ScopeError,
 )
 from millpond.base.ids import PondId
+from millpond.base.redact import safe_info
 from millpond.base.settings import Settings
 from millpond.base.store import open_store
 from millpond.fs.blobs import INLINE_BYTES, Blobs
@@ -31,6 +32,7 @@ from millpond.fs.oplog.persistence import OpLog
 from millpond.kernel.engines import row_engine
 from millpond.kernel.paths import table_location
 from millpond.steward.control import Control
+from millpond.steward.control_settings import INLINE, RECORD_READS
 from millpond.steward.index import Index
 from millpond.steward.indexing import note
 from millpond.steward.read import ReadScope
@@ -139,6 +141,8 @@ class Pond:
         self.index = Index.at(location)
         if self.index is not None:
             self.oplog.on_commit = partial(note, self.index)
+        self.caller: Mapping[str, Any] = {}
+        """What is recorded of reads: `args`, `environment`."""
         self._scope: ReadScope | None = None
         # Who forgets a transaction without ending it can begin another one.
         self._writing: WeakValueDictionary[object, WriteScope] = WeakValueDictionary()
@@ -178,14 +182,17 @@ class Pond:
         (b'one', b'two')
         """
         self.check_open()
-        if as_of is None:
-            if fresh or self._scope is None:
-                self.refresh()
-            assert self._scope is not None
+        if as_of is None and not fresh and self._scope is not None:
             return self._scope
-        if isinstance(as_of, int):
-            return ReadScope(self, self.oplog.as_of(txn_seq=as_of))
-        return ReadScope(self, self.oplog.as_of(micros=to_micros(as_of)))
+        if as_of is None:
+            scope = self.refresh()
+        elif isinstance(as_of, int):
+            scope = ReadScope(self, self.oplog.as_of(txn_seq=as_of))
+        else:
+            scope = ReadScope(self, self.oplog.as_of(micros=to_micros(as_of)))
+        if self.control.setting(RECORD_READS):
+            self.control.record_read(scope.txn_seq, self.caller)
+        return scope
 
     def refresh(self) -> ReadScope:
         """Go on to the newest state; scopes and handles from before go on seeing what they saw."""
@@ -233,7 +240,8 @@ class Pond:
                     "a transaction of this pond is open in the same task",
                     hint="pass the open one on, or end it first",
                 )
-            scope = WriteScope(self, self.refresh().tree, info, kind=kind)
+            self.blobs.inline_bytes = self.control.setting(INLINE)
+            scope = WriteScope(self, self.refresh().tree, safe_info(info), kind=kind)
             self._writing[key] = scope
         return scope
 

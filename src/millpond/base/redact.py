@@ -1,10 +1,10 @@
-"""The command line as the pond may remember it: what looks like a secret is left out."""
+"""What a pond may remember of who did what: what looks like a secret is left out."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,3 +48,31 @@ def safe_environment(env: Mapping[str, str] | None = None) -> dict[str, str]:
     """The few variables that are remembered."""
     env = os.environ if env is None else env
     return {name: safe_text(env[name]) for name in ENVIRONMENT if env.get(name)}
+
+
+def safe_info(info: Mapping[str, Any]) -> dict[str, Any]:
+    """What a caller says of a transaction, without secrets.
+
+    >>> safe_info({"args": ["--token", "abc"], "password": "x", "environment": {"HOME": "/"}})
+    {'args': ['--token', '***'], 'password': '***', 'environment': {}}
+    """
+    found: dict[str, Any] = {}
+    for name, value in info.items():
+        if name == "environment" and hasattr(value, "items"):
+            found[name] = safe_environment(value)
+        else:
+            found[name] = HIDDEN if _SENSITIVE.search(name) else _safe(value)
+    return found
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        return safe_text(value)
+    if isinstance(value, list | tuple):
+        if all(isinstance(item, str) for item in value):
+            return safe_args(value)
+        return [_safe(item) for item in value]
+    if hasattr(value, "items"):
+        return {k: HIDDEN if _SENSITIVE.search(str(k)) else _safe(v) for k, v in value.items()}
+    plain = isinstance(value, int | float | bool | None)
+    return value if plain else str(value)  # a Secret shows as ***
