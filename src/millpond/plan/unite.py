@@ -27,15 +27,21 @@ def union_by_name(parts: Mapping[str, Plan]) -> Plan:
 
     if not parts:
         raise SchemaError("there is nothing to unite", hint="give one plan at least")
-    plans = list(parts.values())
-    if all(plan.schema == plans[0].schema for plan in plans):
-        return plans[0] if len(plans) == 1 else Union(tuple(plans))
+    plans = tuple(fitted_by_name(parts).values())
+    return plans[0] if len(plans) == 1 else Union(plans)
+
+
+def fitted_by_name(parts: Mapping[str, Plan]) -> dict[str, Plan]:
+    """All parts with the same columns, in the same order."""
+    first = next(iter(parts.values()))
+    if all(plan.schema == first.schema for plan in parts.values()):
+        return dict(parts)
     wanted = united_schema({name: plan.schema for name, plan in parts.items()})
     for name, plan in parts.items():
         for field in plan.schema:
             if not can_cast(field.type, wanted.field(field.name).type):
                 raise _misfit(field.name, (field, name), _another(parts, field))
-    return Union(tuple(_fitted(plan, wanted) for plan in plans))
+    return {name: _fitted(plan, wanted) for name, plan in parts.items()}
 
 
 def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.Struct:

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from millpond.base.errors import BudgetExceededError
-from millpond.fs.entry import from_micros
 from millpond.steward.bounds import series_at
-from millpond.steward.scope import begins_with
+from millpond.steward.scope import as_time, begins_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,7 +94,7 @@ def detect_overlaps(scope: Scope, paths: Sequence[str], *, by: By = "version") -
     overlaps: list[Overlap] = []
     for group in _groups(sources):
         if len(group) == 1:
-            first, last = from_micros(group[0].first), from_micros(group[0].last)
+            first, last = as_time(group[0].first), as_time(group[0].last)
             runs.append(Run((group[0].name,), first, last, None))
             continue
         times = _times(scope, group)
@@ -180,7 +179,7 @@ def _runs(group: Sequence[Source], times: Sequence[Times]) -> list[Run]:
         inside = np.unique(owners[start:end]).tolist()
         names = tuple(group[at].name for at in inside)
         switches = int(np.count_nonzero(np.diff(owners[start:end])))
-        first, last = from_micros(int(moments[start])), from_micros(int(moments[end - 1]))
+        first, last = as_time(int(moments[start])), as_time(int(moments[end - 1]))
         found.append(Run(names, first, last, end - start, switches))
     return found
 
@@ -197,8 +196,8 @@ def _overlaps(group: Sequence[Source], times: Sequence[Times]) -> Iterator[Overl
             yield Overlap(
                 one.name,
                 other.name,
-                from_micros(first),
-                from_micros(last),
+                as_time(first),
+                as_time(last),
                 len(mine),
                 len(theirs),
                 _in_both(mine, theirs),

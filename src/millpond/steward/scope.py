@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack, overload
 
 from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError
 from millpond.fs.entry import EntryType, Row, from_micros
@@ -107,8 +107,8 @@ class Scope:
             node_id=row.node_id,
             txn_seq=row.txn_seq,
             blake3=row.blake3,
-            min_event_time=_time(row.min_event_time),
-            max_event_time=_time(row.max_event_time),
+            min_event_time=as_time(row.min_event_time),
+            max_event_time=as_time(row.max_event_time),
             time_column=row.time_column,
             factory=row.factory,
             target=(self.tree.content(row) or b"").decode() if link else None,
@@ -234,7 +234,11 @@ def begins_with(row: Row) -> int:
     return found
 
 
-def _time(micros: int | None) -> datetime | None:
+@overload
+def as_time(micros: int) -> datetime: ...
+@overload
+def as_time(micros: int | None) -> datetime | None: ...
+def as_time(micros: int | None) -> datetime | None:
     """As far as Python can tell: it knows the years 1 to 9999."""
     if micros is None:
         return None
