@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from millpond.fs.entry import EntryType
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
     from millpond.fs.entry import Row
     from millpond.fs.tree import Tree
     from millpond.steward.index import Index
+    from millpond.steward.runs import Run
 
 JOIN_EVERY: Final = 16
 """After so many versions, small runs are joined."""
 MOST_SILENT: Final = 8
-"""So many commits that keep the rows are taken into the next run."""
+"""So many commits that keep the rows may be between two runs that are joined."""
 _log = logging.getLogger("millpond.steward")
 
 
@@ -49,9 +49,8 @@ def _note(index: Index, tree: Tree, rows: Mapping[str, Sequence[Row]]) -> None:
     txn_id = index.commits.txn_id(tree.version)
     if txn_id is None:
         return
-    first = tree.version
-    while first > 0 and tree.version - first < MOST_SILENT and index.commits.keep_rows(first - 1):
-        first -= 1
+    # The first commit made the table, and no rows.
+    first = 0 if tree.version == 1 and index.commits.keep_rows(0) else tree.version
     base_id = index.commits.txn_id(first - 1)
     if first > 0 and base_id is None:
         return
@@ -65,24 +64,42 @@ def _note(index: Index, tree: Tree, rows: Mapping[str, Sequence[Row]]) -> None:
     )
     written = write_run(index.directory, run)
     if tree.version % JOIN_EVERY == 0:
-        _join(list_runs(index.directory), written)
+        _join(index, written)
 
 
-def _join(files: Sequence[RunFile], newest: RunFile) -> None:
-    """Join the newest runs with those before that are not larger than all of them together.
+def _join(index: Index, newest: RunFile) -> None:
+    """Join the newest runs with those before that are not much larger than all of them together.
 
-    So each row is written again only as often as the index doubles, and runs stay few.
+    So a row is written again only a few times while the index doubles, and runs stay few.
     """
+    files = list_runs(index.directory)
     ending = {file.last: file for file in sorted(files, reverse=True)}  # the longest of equals
     taken, size = [newest], newest.size
-    while (file := ending.get(taken[0].first - 1)) is not None and file.size <= size:
+    while (file := _before(index, ending, taken[0])) is not None and file.size <= 2 * size:
         taken.insert(0, file)
         size += file.size
-    runs = [read_run(file) for file in taken]
-    if len(runs) < 2 or any(b.base_id != a.txn_id for a, b in pairwise(runs)):
+    if len(taken) < 2:
         return
-    made = write_run(newest.path.parent, joined(runs))
+    runs = [read_run(file) for file in taken]
+    if not all(_is_confirmed(index, run) for run in runs):
+        return
+    made = write_run(index.directory, joined(runs))
     _delete(file for file in taken if file.path != made.path)
+
+
+def _before(index: Index, ending: Mapping[int, RunFile], file: RunFile) -> RunFile | None:
+    """The run before another one; commits between them that keep the rows need none."""
+    last = file.first - 1
+    for _ in range(MOST_SILENT):
+        if last in ending or last < 0 or not index.commits.keep_rows(last):
+            break
+        last -= 1
+    return ending.get(last)
+
+
+def _is_confirmed(index: Index, run: Run) -> bool:
+    commits = index.commits
+    return (commits.txn_id(run.first - 1), commits.txn_id(run.last)) == (run.base_id, run.txn_id)
 
 
 def rebuild(index: Index, tree: Tree) -> bool:
@@ -102,9 +119,17 @@ def _rebuild(index: Index, tree: Tree) -> bool:
     parts = {part: list(_rows(tree, part)) for part in state_of(tree).files}
     run = make_run(0, tree.version, parts, txn_seq=tree.txn_seq, base_id=None, txn_id=txn_id)
     made = write_run(index.directory, run)
-    older = [each for each in list_runs(index.directory) if each.first <= tree.version]
-    _delete(each for each in older if each.path != made.path)
+    others = [each for each in list_runs(index.directory) if each.path != made.path]
+    _delete(each for each in others if each.first <= tree.version or not _is_good(index, each))
     return True
+
+
+def _is_good(index: Index, file: RunFile) -> bool:
+    """Whether a run is of what came later, and not of a log that was put back."""
+    try:
+        return _is_confirmed(index, read_run(file))
+    except (BadRunError, FileNotFoundError):
+        return False
 
 
 def _rows(tree: Tree, part_id: str) -> Iterable[Row]:

@@ -149,4 +149,4 @@ def write_run(directory: Path, run: Run) -> RunFile:
     except BaseException:
         temp.unlink(missing_ok=True)
         raise
-    return RunFile(run.first, run.last, directory / name, len(payload))
+    return RunFile(run.first, run.last, directory / name, len(_MAGIC) + 4 + len(payload))

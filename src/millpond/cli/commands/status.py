@@ -70,7 +70,11 @@ def _last(tree: Tree) -> dict[str, Any]:
     said = state_of(tree).last
     if not tree.txn_seq:
         return {"last_time": None, "last_command": None}
-    return {"last_time": from_micros(said["timestamp"]), "last_command": command_of(said)}
+    # Maintenance makes commits, too, so the rows tell better when something happened.
+    rows = (rows[-1] for part in tree.known().values() for rows in part.by_node.values())
+    times = (row.timestamp for row in rows if row.txn_seq == tree.txn_seq)
+    time = from_micros(max(times, default=said["timestamp"]))
+    return {"last_time": time, "last_command": command_of(said)}
 
 
 def _stored(location: str) -> int | None:
