@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 NEEDED: Final = ("path", "partitionValues", "size", "deletionVector")
 """What of a live file has to be known to read its rows."""
+_MODIFIED: Final = "modificationTime"
 _SPAN: Final = Struct((Field("content", BINARY), Field("offset", LONG), Field("length", LONG)))
 _CHUNK_FILES: Final = 50_000
 """So many files make one plan when rows stream: a table may have millions."""
@@ -204,18 +205,26 @@ class TableScan:
     """The rows of a table: some columns, those that satisfy a predicate. Nothing is read yet."""
 
     def __init__(
-        self, table: DeltaTable, columns: Sequence[str] | None, predicate: Expr | None
+        self,
+        table: DeltaTable,
+        columns: Sequence[str] | None,
+        predicate: Expr | None,
+        *,
+        only: Iterable[str] | None = None,
+        oldest_first: bool = False,
     ) -> None:
         self.table = table
+        self._only = None if only is None else frozenset(only)
+        self._oldest_first = oldest_first
         if isinstance(columns, str):
             raise PlanError(f"columns are a list of names, not {columns!r}", hint=f"[{columns!r}]")
         self.columns = None if columns is None else tuple(columns)
         self.predicate = predicate
         if self.columns is not None:
             table.schema.select(self.columns)
-        self._builder = ScanBuilder(table.snapshot).with_columns(*NEEDED).with_predicate(predicate)
+        needed = (*NEEDED, _MODIFIED) if oldest_first else NEEDED
+        self._builder = ScanBuilder(table.snapshot).with_columns(*needed).with_predicate(predicate)
         self._scan = self._builder.build()
-        self._only: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.predicate is None else f", where {self.predicate}"
@@ -229,9 +238,19 @@ class TableScan:
 
     def only(self, paths: Iterable[str]) -> TableScan:
         """The rows of some live files alone, by the paths that `files()` of the table gives."""
-        made = TableScan(self.table, self.columns, self.predicate)
-        made._only = frozenset(paths)
-        return made
+        return TableScan(
+            self.table,
+            self.columns,
+            self.predicate,
+            only=paths,
+            oldest_first=self._oldest_first,
+        )
+
+    def oldest_first(self) -> TableScan:
+        """The same rows, those of files that were written earlier first."""
+        return TableScan(
+            self.table, self.columns, self.predicate, only=self._only, oldest_first=True
+        )
 
     def state_machine(self, engine: str | Executor = "auto") -> StateMachine[Scan]:
         """The machine that finds the files whose rows are wanted."""
@@ -251,10 +270,11 @@ class TableScan:
         return self._chosen(pa.Table.from_batches(batches, to_arrow_schema(scan.schema)))
 
     def _chosen(self, files: pa.Table) -> pa.Table:
-        """Without those that `only` leaves out."""
-        if self._only is None:
-            return files
-        return files.filter([path in self._only for path in files.column("path").to_pylist()])
+        """Without those that `only` leaves out, and in order, if that is wanted."""
+        if self._only is not None:
+            chosen = [path in self._only for path in files.column("path").to_pylist()]
+            files = files.filter(chosen)
+        return files.sort_by(_MODIFIED) if self._oldest_first else files
 
     def plan(self, engine: str | Executor = "auto") -> Plan:
         """The rows as a plan over the live files; finding them reads the log."""

@@ -116,6 +116,8 @@ def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
     conditions += [] if predicate is None else [predicate]
     both = reduce(and_, conditions) if conditions else None
     scan, added = table.scan(wanted.get("columns"), both), _added(scope, path, row)
+    if row.entry_type is EntryType.SERIES:  # as it was appended
+        scan = scan.oldest_first()
     return (scan if added is None else scan.only(added)).plan()
 
 

@@ -64,7 +64,8 @@ def compare_contents(old: ByteSide, new: ByteSide) -> ContentDiff:
             lines = unified_diff(
                 _lines(texts[0]), _lines(texts[1]), old.name, new.name, lineterm=""
             )
-            return ContentDiff(old.size, new.size, is_same=False, lines=tuple(lines))
+            shown = (part for line in lines for part in line.split("\n"))
+            return ContentDiff(old.size, new.size, is_same=False, lines=tuple(shown))
     position = _first_difference(old.chunks(), new.chunks())
     return ContentDiff(old.size, new.size, position is None, first_difference=position)
 
@@ -79,15 +80,13 @@ def _text(content: bytes) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    r"""The lines of a text; one that ends without a line end says so.
+    r"""The lines of a text; a last one without a line end says so.
 
     >>> _lines("a\nb")
-    ['a', 'b', '\\ No newline at end of file']
+    ['a', 'b\n\\ No newline at end of file']
     """
-    found = text.split("\n")
-    if found[-1] == "":
-        return found[:-1]
-    return [*found, "\\ No newline at end of file"]
+    *found, last = text.split("\n")
+    return [*found, f"{last}\n\\ No newline at end of file"] if last else found
 
 
 def _first_difference(one: Iterator[bytes], other: Iterator[bytes]) -> int | None:
