@@ -37,7 +37,7 @@ class PondFixtures(abstract.AbstractFixtures):  # type: ignore[misc]
     @pytest.fixture
     def fs(self, tmp_path: Path) -> Any:
         mp.create(tmp_path / "pond")
-        return fsspec.filesystem("pond", pond=str(tmp_path / "pond"), auto_mkdir=True)
+        return fsspec.filesystem("pond", location=str(tmp_path / "pond"), auto_mkdir=True)
 
     @pytest.fixture
     def fs_path(self) -> str:

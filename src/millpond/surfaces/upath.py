@@ -1,4 +1,4 @@
-"""`PondPath`: paths of a pond with the methods of `pathlib`: `UPath("pond:///a", pond=...)`."""
+"""`PondPath`: paths of a pond with the methods of `pathlib`: `UPath("pond:///a", location=...)`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class PondPath(UPath):
 
     >>> import millpond
     >>> _ = millpond.create("example")
-    >>> note = UPath("pond:///notes/a.txt", pond="example")
+    >>> note = UPath("pond:///notes/a.txt", location="example")
     >>> note.parent.mkdir()
     >>> _ = note.write_text("hello")
     >>> [path.name for path in note.parent.iterdir()], note.read_text()
