@@ -13,7 +13,26 @@ if TYPE_CHECKING:
 
 
 class ReadScope(Scope):
-    """A pond as it was at one moment, for ever."""
+    """A pond as it was at one moment, for ever: `pond.read()`.
+
+    `scope[path]` is a `Handle`. A plan with `stored(path, columns)` is bound to a scope when it is
+    run, on either engine.
+
+    >>> import millpond as mp
+    >>> pond = mp.create("example")
+    >>> with pond.write() as tx:
+    ...     _ = tx.write_table("/levels", [{"site": "Weir", "level": 2.9}])
+    ...     _ = tx.commit()
+    >>> scope = pond.read()
+    >>> levels = mp.stored("/levels", {"site": "string", "level": "double"})
+    >>> levels.filter(mp.col("level") > 2).to_pylist(scope=scope)
+    [{'site': 'Weir', 'level': 2.9}]
+    >>> with pond.write() as tx:
+    ...     tx.remove("/levels")
+    ...     _ = tx.commit()
+    >>> scope.exists("/levels"), scope.refresh().exists("/levels")
+    (True, False)
+    """
 
     tree: Tree
 
