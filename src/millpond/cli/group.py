@@ -115,10 +115,21 @@ class LazyGroup(click.Group):
         except click.Abort as error:
             return INTERRUPTED if isinstance(error.__cause__, KeyboardInterrupt) else OTHER
         except BrokenPipeError:
-            # What is still buffered goes nowhere, so that the interpreter does not complain.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return BROKEN_PIPE
+            return _forget_output()
         return code if isinstance(code, int) else 0
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; that nobody reads its output any more is told by the exit code alone."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            ctx.exit(_forget_output())
+
+
+def _forget_output() -> int:
+    """What is still buffered goes nowhere, so that the interpreter does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
 
 
 def _wants_json(context: Context, given: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -59,4 +60,8 @@ def pond(
 
 def main(args: list[str] | None = None) -> None:
     """Run `pond`; every kind of error has its exit code."""
+    if "_POND_COMPLETE" in os.environ:
+        from millpond.cli.completion import register
+
+        register()
     pond.main(args)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Show = Mapping[str, Callable[[Any], str]]
 
 
+_PIECE = 32_768
+
+
 @dataclass(slots=True)
 class Output:
     """Where a command puts what it found. Values are exact; `show` says how people see them."""
@@ -60,7 +63,9 @@ class Output:
 
     def text(self, text: str) -> None:
         """Data as it is."""
-        click.echo(text, nl=False)
+        # In pieces: where Python does not buffer, it takes a large write that failed for done.
+        for start in range(0, len(text), _PIECE):
+            click.echo(text[start : start + _PIECE], nl=False)
 
     def data(self, chunk: bytes) -> None:
         """Bytes as they are."""

@@ -13,6 +13,7 @@ from millpond.cli.output import human_size, short_time
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
+    from millpond.cli.output import Show
     from millpond.fs.tree import Tree
 
 
@@ -47,7 +48,7 @@ def command(context: Context) -> None:
     if context.as_json:
         context.out.facts(facts)
         return
-    show = {"born": _plain_time, "last time": short_time, "size": human_size, "stored": human_size}
+    show: Show = {"born": _plain_time, "last time": short_time, "size": human_size, "stored": human_size}
     facts["types"] = ", ".join(f"{count} {kind}" for kind, count in facts["types"].items()) or None
     facts["unfinished"] = len(waiting) or "none"
     context.out.facts({name.replace("_", " "): v for name, v in facts.items()}, show=show)
