@@ -48,7 +48,12 @@ def command(context: Context) -> None:
     if context.as_json:
         context.out.facts(facts)
         return
-    show: Show = {"born": _plain_time, "last time": short_time, "size": human_size, "stored": human_size}
+    show: Show = {
+        "born": _plain_time,
+        "last time": short_time,
+        "size": human_size,
+        "stored": human_size,
+    }
     facts["types"] = ", ".join(f"{count} {kind}" for kind, count in facts["types"].items()) or None
     facts["unfinished"] = len(waiting) or "none"
     context.out.facts({name.replace("_", " "): v for name, v in facts.items()}, show=show)
