@@ -1,4 +1,4 @@
-"""Factories that do something when they are run: what a plugin is, and what it is given.
+"""Factories, and those that do something when they are run: what a plugin is, what it is given.
 
 They are entry points of the group `millpond.factories`. A node of the type `executable` names one
 and holds its configuration; nodes under `/etc/system.d` are run after each write.
@@ -6,6 +6,7 @@ and holds its configuration; nodes under `/etc/system.d` are run after each writ
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from millpond.base.errors import PluginError
@@ -57,7 +58,16 @@ class Run(Protocol):
 
 
 @runtime_checkable
-class Executable(Protocol):
+class Factory(Protocol):
+    """What every factory can do: say whether a configuration is one."""
+
+    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The configuration as it is to be stored; ConfigError names the member that is wrong."""
+        ...
+
+
+@runtime_checkable
+class Executable(Factory, Protocol):
     """A factory that can be run."""
 
     @property
@@ -65,25 +75,35 @@ class Executable(Protocol):
         """What it can be told to do after commits, by `factory.NAME.mode`; the first is usual."""
         ...
 
-    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The configuration as it is to be stored; ConfigError names the member that is wrong."""
-        ...
-
     def run(self, run: Run) -> None:
         """Do it. What it raises is recorded, and undoes nothing."""
         ...
 
 
+def factory(name: str) -> Factory:
+    """The factory of a name."""
+    found = FACTORIES.get(name)
+    made = found() if isinstance(found, type) else found
+    if not isinstance(made, Factory):
+        raise _unfit(name, "is no factory", "it needs check()")
+    return made
+
+
 def executable(name: str) -> Executable:
     """The factory of a name, if it can be run."""
-    found = FACTORIES.get(name)
-    if isinstance(found, type):
-        found = found()
+    found = factory(name)
     if not isinstance(found, Executable):
-        raise PluginError(
-            f"the factory {name!r} can't be run",
-            group=FACTORIES.group,
-            name=name,
-            hint="it needs modes, check() and run()",
-        )
+        raise _unfit(name, "can't be run", "it needs modes and run()")
     return found
+
+
+def config_text(name: str, config: Mapping[str, Any], *, runs: bool) -> str:
+    """A configuration as a node holds it, once the factory has found it good."""
+    found = executable(name) if runs else factory(name)
+    return json.dumps(dict(found.check(config)), sort_keys=True, separators=(",", ":"))
+
+
+def _unfit(name: str, what: str, hint: str) -> PluginError:
+    return PluginError(
+        f"{name!r} of {FACTORIES.group} {what}", group=FACTORIES.group, name=name, hint=hint
+    )

@@ -219,12 +219,12 @@ class Committing:
         self._look_after(done, staged)
         with step("data_committed"):
             committed = self._record("data_committed", done)
-            followers = pond.post_commit(self.kind, tree)
+            followers = pond.post_commit(self.kind, tree, done.txn_seq)
             if followers:
-                pond.control.record(committed)
+                pond.control.record(committed, *(each.record("pending") for each in followers))
         with step("post_commit"):
             for follower in followers:
-                follower.run(done.txn_seq)
+                follower.run()
         with step("completed"):
             last = self._record("completed", done)
             pond.control.record(*([last] if followers else [committed, last]))

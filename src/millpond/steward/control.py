@@ -99,6 +99,11 @@ class Control:
                 SCHEMA, {}, name="control", configuration=PROPERTIES
             ).version
 
+    def restart(self) -> None:
+        """Make the table where it was before."""
+        self._version = self._known = None
+        self.create()
+
     def newest_version(self) -> int:
         """The table's newest version, as the names in its log say: nothing else is read."""
         store, prefix = self.log.store, f"{LOG_DIRECTORY}/"
@@ -146,7 +151,7 @@ class Control:
         for txn_id, found in by_txn.items():
             self.open.note(txn_id, found)
         if rows:
-            self._commit(rows)
+            self.add(rows)
         for txn_id in over:
             self.open.forget(txn_id)
 
@@ -172,7 +177,8 @@ class Control:
         self._last_stamp = max(to_micros(self._clock.now()), self._last_stamp + 1)
         return replace(record, timestamp=self._last_stamp)
 
-    def _commit(self, rows: Sequence[Record]) -> None:
+    def add(self, rows: Sequence[Record]) -> None:
+        """Put rows into the table, as they are."""
         parts: dict[str, list[Record]] = {}
         for row in rows:
             parts.setdefault(row.record_category, []).append(row)
@@ -298,13 +304,21 @@ class Control:
         return {key: value for key, value in found.items() if value is not None}
 
     def setting(self, key: str) -> Any:
-        """One setting, or its default; also where the table can't be read, which is told."""
+        """One setting, or its default."""
+        return typed(key, self._settings())
+
+    def text(self, key: str) -> str | None:
+        """One setting as it is stored, if it is."""
+        return self._settings().get(key)
+
+    def _settings(self) -> dict[str, str]:
+        """Settings, or none where the table can't be read: that is told, and stops nobody."""
         try:
-            return typed(key, self.metadata())
+            return self.metadata()
         except (MillpondError, OSError, pa.ArrowException) as error:
             _log.warning("settings of the pond can't be read, defaults are taken: %s", error)
             self._known = (self._clock.monotonic(), {})
-            return typed(key, {})
+            return {}
 
     def set(self, values: Mapping[str, object]) -> None:
         """Change settings; None takes one back to its default."""

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 from millpond.base.clock import Clock, SystemClock
@@ -46,18 +46,12 @@ if TYPE_CHECKING:
 
     from millpond.fs.tree import Tree
     from millpond.plan.executor import Executor
+    from millpond.steward.control_rebuild import Rebuilt, Synced
     from millpond.steward.handle import Handle
+    from millpond.steward.postcommit import Follower
 
 VARIABLE: Final = "POND"
 """The environment variable that says where the pond is."""
-
-
-class Follower(Protocol):
-    """Something that runs after a commit."""
-
-    def run(self, parent_seq: int) -> None:
-        """Run, and record how it went; a failure stays in there."""
-        ...
 
 
 def create_pond(
@@ -258,10 +252,11 @@ class Pond:
         if known is None or known.tree.version < tree.version:
             self._scope = ReadScope(self, tree)
 
-    def post_commit(self, kind: str, tree: Tree) -> list[Follower]:
+    def post_commit(self, kind: str, tree: Tree, txn_seq: int) -> list[Follower]:
         """What is to run after a transaction; what runs after commits has no followers itself."""
-        del kind, tree
-        return []
+        from millpond.steward.postcommit import followers
+
+        return followers(self, kind, tree, txn_seq)
 
     # The pond itself
 
@@ -271,6 +266,20 @@ class Pond:
         found = recover(self, patience_s=patience_s)
         self.refresh()
         return found
+
+    def sync(self) -> Synced:
+        """Have the control table know all that the OpLog knows."""
+        from millpond.steward.control_rebuild import sync
+
+        self.check_open()
+        return sync(self)
+
+    def rebuild_control(self) -> Rebuilt:
+        """Make the control table anew, from the OpLog and what is left of the old one."""
+        from millpond.steward.control_rebuild import rebuild
+
+        self.check_open()
+        return rebuild(self)
 
     def identity(self) -> dict[str, str]:
         """Who the pond is: id, birth, host, user."""

@@ -6,7 +6,6 @@ looked at whenever a pond is opened; `recover` also looks through the control ta
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import DeltaError, IntegrityError, StoreError
 from millpond.fs.oplog.persistence import state_of
 from millpond.steward.control import Record
+from millpond.steward.postcommit import KIND, followers, resume
 from millpond.steward.process import is_at_work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from millpond.fs.tree import Tree
     from millpond.steward.pond import Pond
+    from millpond.steward.records import Transaction
 
 
 _log = logging.getLogger("millpond.steward")
@@ -38,11 +37,13 @@ class Recovery:
     """Transactions that died before they were committed, by their ids."""
     running: tuple[str, ...] = field(default=())
     """Transactions that began a moment ago, and may still be at work."""
+    followed: tuple[str, ...] = ()
+    """Nodes that had to run after a commit, and now have, or are known to have failed."""
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing had to be done."""
-        return not (self.published or self.completed or self.failed)
+        return not (self.published or self.completed or self.failed or self.followed)
 
 
 def finish_last(pond: Pond, tree: Tree) -> int:
@@ -65,68 +66,52 @@ def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
     """
     tree = pond.oplog.latest()
     published = pond.tables.publish(state_of(tree).last.get("staged", ()))
-    committed = _committed(pond)
+    opened = sorted(pond.control.incomplete(), key=lambda found: found.txn_id)
+    dead = [found for found in opened if not _is_running(pond, found, patience_s)]
+    running = tuple(found.txn_id for found in opened if found not in dead)
+    committed = _committed(pond) if dead else {}
     completed: list[int] = []
     failed: list[str] = []
-    running: list[str] = []
-    records: list[Record] = []
-    for txn_id, record in sorted(_incomplete(pond).items()):
-        seq = committed.get(txn_id)
-        if _is_running(pond, txn_id, record, patience_s):
-            running.append(txn_id)
-        elif seq is not None:
-            completed.append(seq)
-            records += _ending(record, txn_id, seq)
-        else:
-            failed.append(txn_id)
-            records.append(
-                Record(
-                    record_type="failed",
-                    txn_id=txn_id,
-                    transaction_type=record["transaction_type"],
-                    error_message="it ended before it was committed; nothing of it was kept",
-                )
-            )
-    if records:
-        pond.control.append(records)
-    return Recovery(published, tuple(sorted(completed)), tuple(failed), tuple(running))
+    followed: list[str] = []
+    for found in dead:
+        seq = committed.get(found.txn_id)
+        if found.state.startswith(KIND):
+            continue
+        if seq is None:
+            failed.append(found.txn_id)
+            said = "it ended before it was committed; nothing of it was kept"
+            ending = _record("failed", found, error_message=said)
+            pond.control.append([ending])
+            continue
+        completed.append(seq)
+        if found.state == "begin":  # nothing has run after it yet
+            for follower in followers(pond, str(found.kind), tree, seq):
+                follower.run()
+                followed.append(follower.path)
+        pond.control.append(_ending(found, seq))
+    for found in dead:
+        if found.state.startswith(KIND):
+            resume(pond, found)
+            followed.append(str(found.config_path))
+    return Recovery(published, tuple(sorted(completed)), tuple(failed), running, tuple(followed))
 
 
-def _ending(record: Mapping[str, Any], txn_id: str, seq: int) -> list[Record]:
+def _ending(found: Transaction, seq: int) -> list[Record]:
     """The records that are missing of a transaction that was committed."""
     missing = ("data_committed", "completed")
-    return [
-        Record(
-            record_type=kind,
-            txn_seq=seq,
-            txn_id=txn_id,
-            transaction_type=record["transaction_type"],
-        )
-        for kind in (missing[1:] if record["record_type"] == missing[0] else missing)
-    ]
+    kinds = missing[1:] if found.state == missing[0] else missing
+    return [_record(kind, found, txn_seq=seq) for kind in kinds]
 
 
-def _is_running(pond: Pond, txn_id: str, record: Mapping[str, Any], patience_s: float) -> bool:
-    said: dict[str, Any] = json.loads(record.get("environment") or "{}")
-    known = is_at_work(txn_id, said.get("process", {}))
+def _record(kind: str, found: Transaction, **facts: Any) -> Record:
+    return Record(record_type=kind, txn_id=found.txn_id, transaction_type=found.kind, **facts)
+
+
+def _is_running(pond: Pond, found: Transaction, patience_s: float) -> bool:
+    known = is_at_work(found.txn_id, found.environment.get("process", {}))
     if known is not None:
         return known
-    return bool((pond.clock.now() - record["timestamp"]).total_seconds() < patience_s)
-
-
-def _incomplete(pond: Pond) -> dict[str, dict[str, Any]]:
-    """Transactions that have begun and have no end in the control table, with their last record."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in pond.control.records():
-        txn_id = row["txn_id"]
-        if row["record_category"] != "transaction" or txn_id is None:
-            continue
-        if row["record_type"] in ("completed", "failed"):
-            found.pop(txn_id, None)
-        elif row["record_type"] in ("begin", "data_committed"):
-            environment = row["environment"] or found.get(txn_id, {}).get("environment")
-            found[txn_id] = {**row, "environment": environment}
-    return found
+    return bool((pond.clock.now() - found.begun).total_seconds() < patience_s)
 
 
 def _committed(pond: Pond) -> dict[str, int]:

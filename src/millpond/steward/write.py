@@ -14,6 +14,7 @@ from millpond.base.ids import TxnId
 from millpond.fs import edit
 from millpond.fs.edit import Stored
 from millpond.fs.entry import EntryType
+from millpond.fs.factory import config_text
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
 from millpond.fs.working import Working
@@ -131,6 +132,23 @@ class WriteScope(Scope):
         """Make a symbolic link."""
         with self._step():
             return edit.make_link(self.work, path, target)
+
+    def make_factory(
+        self,
+        path: str,
+        factory: str,
+        config: Mapping[str, Any] | None = None,
+        *,
+        entry_type: EntryType = EntryType.EXECUTABLE,
+    ) -> Located:
+        """A node that is computed by a factory, or run; its configuration is checked first."""
+        self.check()
+        if not entry_type.is_dynamic:
+            raise PathTypeError(f"a {entry_type} has no factory", path=path)
+        runs = entry_type is EntryType.EXECUTABLE
+        text = config_text(factory, config or {}, runs=runs)
+        with self._step():
+            return edit.write(self.work, path, entry_type, factory=factory, config=text)
 
     def move(self, source: str, target: str) -> Located:
         """Give a node another name or another directory."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.clock import Clock, SystemClock
 from millpond.base.errors import PondNotFoundError, TableNotFoundError
 from millpond.fs.entry import to_micros
-from millpond.fs.oplog.log import LogState, NewFile, RowLog
+from millpond.fs.oplog.log import INFO, LogState, NewFile, RowLog
 from millpond.fs.oplog.rowfile import RowFile
 from millpond.fs.oplog.rows import PARTITION, SCHEMA, write_parquet
 from millpond.fs.persistence import seq_of
@@ -84,13 +84,21 @@ class OpLog:
     def create(cls, location: str, info: dict[str, Any], **how: Any) -> OpLog:
         """Make the OpLog of a new pond."""
         made = cls(location, **how)
+        # Commits leave the log some day; who the pond is has to stay.
+        identity = {f"{INFO}.{key}": value for key, value in info.get("pond", {}).items()}
         made.log.create(
             SCHEMA,
             {"txn_seq": 0, "timestamp": to_micros(made._clock.now()), **info},
-            configuration={"delta.checkpointInterval": "1000000"},
+            configuration={"delta.checkpointInterval": "1000000", **identity},
             name="oplog",
         )
         return made
+
+    def identity(self) -> dict[str, str]:
+        """Who the pond is, as its first commit said."""
+        prefix = f"{INFO}."
+        found = self.log.table().metadata.configuration
+        return {k.removeprefix(prefix): v for k, v in found.items() if k.startswith(prefix)}
 
     def open_file(self, path: str) -> RowFile:
         """A file of rows."""
