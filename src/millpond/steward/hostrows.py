@@ -140,7 +140,10 @@ def check_parquet(file: str, place: Place) -> None:
         raise no_access(file) from error
     except OSError as error:
         raise SourceError(
-            f"{file} can't be read: {error.strerror}", engine="arrow", path=file
+            f"{file} can't be read: {error.strerror}",
+            engine="arrow",
+            path=file,
+            hint="check that it is a file, and that its disk is well",
         ) from error
     if head == tail == _MAGIC and size > 8:
         return

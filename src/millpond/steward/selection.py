@@ -142,8 +142,6 @@ def _no_match(scope: Scope, path: str) -> MillpondError:
     above = try_resolve(scope.tree, prefix)
     if above is None:
         return PathNotFoundError(said, path=path, hint=not_found(scope.tree, prefix).message)
-    if not above.entry_type.is_directory:
-        return PathNotFoundError(said, path=path, hint=f"{prefix} is a {above.entry_type}")
     names = list(scope.tree.children(above.node_id))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"{prefix} has {', '.join(names[:_SHOWN])}{more}" if names else f"{prefix} is empty"

@@ -89,7 +89,8 @@ def _look(path: str, names: tuple[str, ...]) -> tuple[HostItem, tuple[int, int]]
             path=path,
             hint="leave it out: name the other files one by one",
         )
-    if not os.access(path, os.R_OK | (os.X_OK if is_directory else 0)):
+    wanted = os.R_OK | (os.X_OK if is_directory else 0)
+    if not os.access(path, wanted, effective_ids=os.access in os.supports_effective_ids):
         raise no_access(path)
     size = 0 if is_directory else found.st_size
     return HostItem(path, names, size, is_directory), (found.st_dev, found.st_ino)

@@ -61,7 +61,11 @@ class Landing:
                 hint="copy them one by one, to different paths",
             )
         if path in self.new_directories:
-            raise PathTypeError(f"{path} would be a directory and a file", path=path)
+            raise PathTypeError(
+                f"{path} would be a directory and a file",
+                path=path,
+                hint="copy them one by one, to different paths",
+            )
         there = try_resolve(self.tx.tree, path)
         if there is None:
             return kind

@@ -120,6 +120,7 @@ def copy_out(
         if is_directory:
             directories[str(Path(base, *names))] = None
             continue
+        names = names or parts(split_version(path).path)[-1:]
         stat = scope.stat(path)
         kind = _format(stat, base if only == path and not is_tree else None, names, format_)
         made = Path(base, *names[:-1], _named(names[-1], kind)) if is_tree else Path(base)
@@ -187,7 +188,7 @@ def _names(path: str, strip_prefix: str | None) -> tuple[str, ...]:
             path=path,
             hint="strip a prefix that all of them have, or none",
         )
-    return names[len(front) :] or names[-1:]
+    return names[len(front) :]
 
 
 def _format(
@@ -204,7 +205,11 @@ def _format(
             )
         return None
     if not stat.entry_type.is_table:
-        raise PathTypeError(f"{stat.path} is a {stat.entry_type}: it has no rows", path=stat.path)
+        raise PathTypeError(
+            f"{stat.path} is a {stat.entry_type}: it has neither bytes nor rows",
+            path=stat.path,
+            hint="leave it out: name the others one by one",
+        )
     if wanted is not None:
         return wanted
     if exact is None:
@@ -240,7 +245,9 @@ def _check_free(made: str, path: str, files: dict[str, _File], *, overwrite: boo
     with translated(made):
         if Path(made).is_dir():
             raise ObjectExistsError(
-                f"{made} is a directory, and {path} would become a file there", path=made
+                f"{made} is a directory, and {path} would become a file there",
+                path=made,
+                hint="remove it first, or choose another target",
             )
         if not overwrite and os.path.lexists(made):
             raise ObjectExistsError(

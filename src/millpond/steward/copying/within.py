@@ -128,7 +128,11 @@ def _items(tx: WriteScope, source: str) -> Iterator[_Item]:
 def _check_outside(source: str, target: str) -> None:
     names, front = parts(target), parts(source)
     if names[: len(front)] == front:
-        raise PathSyntaxError(f"{source} can't be copied into itself, to {target}", path=target)
+        raise PathSyntaxError(
+            f"{source} can't be copied into itself, to {target}",
+            path=target,
+            hint="choose a target outside of it",
+        )
 
 
 def _check_kind(item: _Item) -> None:
