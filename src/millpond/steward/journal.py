@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from millpond.fs.entry import MOVED_TO, ROOT, Row, from_micros
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.paths import join
+from millpond.steward.records import transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from millpond.fs.tree import Tree
     from millpond.steward.pond import Pond
+    from millpond.steward.records import Transaction
 
 Kind = Literal["made", "written", "changed", "moved", "removed", "restored"]
 
@@ -86,35 +87,17 @@ def _said(pond: Pond, tree: Tree, seqs: set[int]) -> dict[int, Mapping[str, Any]
             found[said["txn_seq"]] = said
     if found.keys() >= seqs:
         return found
-    for record in pond.control.records():
-        seq = record["txn_seq"]
-        if seq in seqs and seq not in found and record["cli_args"]:
-            found[seq] = _read_args(record["cli_args"])
+    for each in transactions(pond.control.records()):
+        if each.txn_seq in seqs and each.txn_seq not in found and each.cli_args:
+            found[each.txn_seq] = said_in_control(each)
     return found
 
 
-def unfinished(pond: Pond) -> list[dict[str, Any]]:
-    """Transactions that began and have no end in the control table, oldest first."""
-    found: dict[str, dict[str, Any]] = {}
-    for record in pond.control.records():
-        if record["record_type"] == "begin":
-            found[record["txn_id"]] = record
-        elif record["record_type"] in ("completed", "failed"):
-            found.pop(record["txn_id"], None)
-    return [
-        {
-            "txn_id": txn_id,
-            "since": record["timestamp"],
-            "command": command_of(_read_args(record["cli_args"])),
-        }
-        for txn_id, record in found.items()
-    ]
-
-
-def _read_args(text: str | None) -> dict[str, Any]:
-    """What the control table has of a command."""
-    args = json.loads(text or "null")
-    return {"args": args} if isinstance(args, list) else {"message": args}
+def said_in_control(transaction: Transaction) -> dict[str, Any]:
+    """What a transaction said of itself, as the control table has it."""
+    args = transaction.cli_args
+    what = {"args": args} if isinstance(args, list) else {"message": args}
+    return {**what, "environment": dict(transaction.environment)}
 
 
 class _Rows:

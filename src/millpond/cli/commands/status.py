@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 def command(context: Context) -> None:
     """Show the pond's place and identity, its nodes and size, the last transaction, open ones."""
     from millpond.fs.walk import walk
-    from millpond.steward.journal import unfinished
+    from millpond.steward.journal import command_of, said_in_control
 
     pond = context.open_pond()
     tree = context.read().tree
     identity = pond.identity()
     rows = [found.chain[-1] for found in walk(tree)]
     kinds = Counter(row.entry_type.value for row in rows)
-    waiting = unfinished(pond)
+    waiting = [
+        {"txn_id": t.txn_id, "since": t.begun, "command": command_of(said_in_control(t))}
+        for t in pond.control.incomplete()
+    ]
     facts: dict[str, Any] = {
         "location": pond.location,
         "id": identity.get("pond.id"),
