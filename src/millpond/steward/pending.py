@@ -12,6 +12,7 @@ from millpond.kernel.table import DeltaTable
 from millpond.kernel.write.transaction import Transaction
 
 if TYPE_CHECKING:
+    from millpond.base.settings import Settings
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.write.commit import StagedCommit
 
@@ -82,15 +83,19 @@ class PendingTable:
         """Take back everything that was put for it."""
         for tx in (*self.earlier, *self.done, *([self.tx] if self.tx else [])):
             tx.rollback()
-        if not self.is_new:
-            return
-        store = open_store(self.table.location, settings=self.table.settings)
-        try:
-            for meta in list(store.list()):
-                store.delete(meta.path)
-        except StoreError as error:
-            _log.warning("the table of %s in %s is of no use, but could not be removed: %s",
-                         self.path, self.table.location, error.message)  # fmt: skip
+        if self.is_new:
+            discard(self.table.location, self.path, self.table.settings)
+
+
+def discard(location: str, path: str, settings: Settings | None) -> None:
+    """Remove what there is of a table that nobody knows of."""
+    store = open_store(location, settings=settings)
+    try:
+        for meta in list(store.list()):
+            store.delete(meta.path)
+    except StoreError as error:
+        _log.warning("the table of %s in %s is of no use, but could not be removed: %s", path,
+                     location, error.message)  # fmt: skip
 
 
 def _has_columns(snapshot: Snapshot, other: Snapshot) -> bool:

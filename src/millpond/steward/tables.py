@@ -21,7 +21,7 @@ from millpond.kernel.names import commit_name
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.table import DeltaTable, delta_table
 from millpond.kernel.write.commit import StagedCommit, log_path, publish_commit, read_winner
-from millpond.steward.pending import PendingTable
+from millpond.steward.pending import PendingTable, discard
 from millpond.steward.steps import step
 
 if TYPE_CHECKING:
@@ -133,7 +133,12 @@ class NodeTables:
         """A table for a new node: nothing names it before the OpLog does."""
         from millpond.kernel.write.create import create_table
 
-        table = create_table(self.place(node_id), schema, name=name, settings=self.settings)
+        place = self.place(node_id)
+        try:
+            table = create_table(place, schema, name=name, settings=self.settings)
+        except BaseException:
+            discard(place, path, self.settings)
+            raise
         return PendingTable(table, path, is_new=True)
 
     def publish(self, staged: Sequence[Mapping[str, Any]]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -245,6 +246,19 @@ def test_a_link_whose_answer_was_lost_has_won(
     store = LocalStore(tmp_path)
     store.put("a", b"1")
     assert store.get("a") == b"1"
+
+
+def test_a_write_that_the_system_cuts_short_is_a_store_error(tmp_path: Path) -> None:
+    """What is left in the buffer fails once more when the file is closed."""
+    store = LocalStore(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            store.put("a", b"1" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_full_disk_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

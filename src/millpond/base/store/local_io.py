@@ -108,7 +108,7 @@ def write_all(
     """Write and sync a file; errors of the chunks themselves pass through as they are."""
     with translated(path, root=root):
         file = temp.open("wb")
-    with file:
+    try:
         for chunk in chunks:
             with translated(path, root=root):
                 file.write(chunk)
@@ -116,3 +116,7 @@ def write_all(
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+    finally:
+        # What could not be written before is tried once more when it is closed.
+        with translated(path, root=root):
+            file.close()

@@ -1,0 +1,40 @@
+"""Fixtures of the tests of ponds: one that is prepared once and copied, and an S3 server."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.steward.deeds import prepare
+
+from millpond.steward import steps
+from millpond.testing.s3 import S3Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pond with a bit of everything, which nobody changes."""
+    path = tmp_path_factory.mktemp("prepared") / "pond"
+    prepare(str(path))
+    return path
+
+
+@pytest.fixture
+def place(prepared: Path, tmp_path: Path) -> Iterator[str]:
+    """Where a copy of it is; whatever observes the steps of a commit ends with the test."""
+    path = tmp_path / "pond"
+    shutil.copytree(prepared, path)
+    yield str(path)
+    steps.observe(None)
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A server that forgets everything at the end."""
+    with S3Server() as server:
+        yield server

@@ -1,0 +1,122 @@
+"""A process is killed at each place of a commit: the transaction is there whole, or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.steward.deeds import after_deed, deed, seen
+from tests.steward.places import At, is_after_the_moment
+from tests.steward.processes import die, run
+from tests.steward.wholeness import check_whole
+
+import millpond as mp
+from millpond.base.store.local import LocalStore
+from millpond.steward import steps
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def places() -> list[tuple[str, int]]:
+    """Each place; those that are passed several times in the middle, too."""
+    found = []
+    for name in (*steps.STEPS, *steps.INSIDE):
+        times = {"write": (1, 8), "stage_table": (2,), "publish_table": (2,)}
+        for time in times.get(name, (1,)):
+            found += [(f"before:{name}", time), (f"after:{name}", time)]
+    return found
+
+
+def killed_at(location: str, place: str, time: int) -> None:
+    pond = mp.open(location)
+    steps.observe(At(place, time, die))
+    deed(pond)
+
+
+@pytest.mark.parametrize(("where", "time"), places())
+def test_killed_at_each_place(place: str, where: str, time: int) -> None:
+    before = seen(mp.open(place).read())
+    assert run(killed_at, place, where, time) == -signal.SIGKILL
+    stands = is_after_the_moment(where)
+    expected = after_deed(before) if stands else before
+    pond = mp.open(place)
+    assert seen(pond.read()) == expected
+    check_recovery(place, where, stands=stands)
+    check_whole(place, expected)
+
+
+def check_recovery(place: str, where: str, *, stands: bool) -> None:
+    """It is told what had to be done, and there is nothing to be done afterwards."""
+    found = mp.open(place).recover()
+    assert found.completed == ((2,) if stands and where != "after:completed" else ())
+    began = where != "before:begin"
+    assert len(found.failed) == (1 if began and not stands else 0)
+    assert found.running == ()
+    again = mp.open(place).recover()
+    assert again.is_clean
+    last = [row for row in mp.open(place).control.records() if row["txn_id"]][-1]
+    assert last["record_type"] == ("completed" if stands or not began else "failed")
+
+
+class Counted:
+    """Every change of a local store, by all its instances, is a place."""
+
+    def __init__(self, time: int, when: str) -> None:
+        self.left, self.when = time, when
+
+    def install(self) -> None:
+        for name in ("put", "delete"):
+            self._wrap(name, getattr(LocalStore, name))
+
+    def _wrap(self, name: str, inner: Any) -> None:
+        def wrapped(store: LocalStore, *args: Any, **named: Any) -> Any:
+            self.left -= 1
+            if self.left == 0 and self.when == "before":
+                die()
+            found = inner(store, *args, **named)
+            if self.left == 0 and self.when == "after":
+                die()
+            return found
+
+        setattr(LocalStore, name, wrapped)
+
+
+def killed_at_change(location: str, time: int, when: str) -> None:
+    pond = mp.open(location)
+    Counted(time, when).install()
+    deed(pond)
+
+
+def sweep_changes(place: str, prepared: Path, times: range) -> None:
+    """Kill it at some of its changes of the store, until there are no more."""
+    before = seen(mp.open(place).read())
+    outcomes: list[bool] = []
+    for number in times:
+        for when in ("before", "after"):
+            shutil.rmtree(place)
+            shutil.copytree(prepared, place)
+            code = run(killed_at_change, place, number, when)
+            if code == 0:
+                assert outcomes == sorted(outcomes), "once it stands it stands"
+                assert set(outcomes) == {False, True}
+                return
+            assert code == -signal.SIGKILL
+            found = seen(mp.open(place).read())
+            outcomes.append(found == after_deed(before))
+            assert outcomes[-1] or found == before
+            mp.open(place).recover()
+            assert mp.open(place).recover().is_clean
+            check_whole(place, found)
+    pytest.fail("there are more changes than were tried")
+
+
+def test_killed_at_some_changes_of_the_store(place: str, prepared: Path) -> None:
+    sweep_changes(place, prepared, range(3, 200, 9))
+
+
+@pytest.mark.slow
+def test_killed_at_every_change_of_the_store(place: str, prepared: Path) -> None:
+    sweep_changes(place, prepared, range(1, 200))
