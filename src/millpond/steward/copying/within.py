@@ -67,7 +67,7 @@ def copy_node(tx: WriteScope, path: str, row: Row, target: str) -> None:
     if kind is EntryType.SYMLINK:
         tx.make_link(target, (tx.tree.content(row) or b"").decode())
     elif kind is EntryType.DATA:
-        tx.write_bytes(target, tx.read_chunks(path))
+        tx.write_same(target, row)
     elif kind is EntryType.DATA_SERIES:
         tx.write_bytes(target, tx.read_chunks(path), series=True)
     elif kind is EntryType.SERIES:
