@@ -42,7 +42,20 @@ RESERVED: Final = ("kind", "staged", "timestamp", "txn_id", "txn_seq")
 
 
 class WriteScope(Scope):
-    """A transaction: reads see its own writes; leaving it without `commit()` takes all back."""
+    """A transaction: reads see its own writes; leaving it without `commit()` takes all back.
+
+    >>> import millpond as mp
+    >>> pond = mp.create("example")
+    >>> with pond.write("names") as tx:
+    ...     _ = tx.make_directory("/a/b", parents=True)
+    ...     _ = tx.write_bytes("/a/b/note", b"hello")
+    ...     _ = tx.make_link("/latest", "a/b/note")
+    ...     _ = tx.move("/a/b", "/c")
+    ...     tx.remove("/a")
+    ...     tx["/c/note"].read_bytes(), tx.exists("/latest")
+    ...     _ = tx.commit()
+    (b'hello', False)
+    """
 
     def __init__(self, pond: Pond, tree: Tree, info: Mapping[str, Any], *, kind: str) -> None:
         self.pond = pond
@@ -164,6 +177,16 @@ class WriteScope(Scope):
         """Bring back what was removed at a path, or, with `@v3`, what it was at a version.
 
         That is a new version of it; a series is again what it was then, without what came later.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> for step in (lambda tx: tx.write_bytes("/a", b"1"), lambda tx: tx.remove("/a"),
+        ...              lambda tx: tx.restore("/a")):
+        ...     with pond.write() as tx:
+        ...         _ = step(tx)
+        ...         _ = tx.commit()
+        >>> pond["/a"].read_bytes()
+        b'1'
         """
         with self._step():
             plain, version = split_version(path)
@@ -223,7 +246,17 @@ class WriteScope(Scope):
         series: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Located:
-        """A new version of a file. With `series`, all versions together are its bytes."""
+        """A new version of a file. With `series`, all versions together are its bytes.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> for line in (b"up\\n", b"down\\n"):
+        ...     with pond.write() as tx:
+        ...         _ = tx.write_bytes("/log", line, series=True)
+        ...         _ = tx.commit()
+        >>> pond["/log"].read_bytes(), pond["/log@v2"].read_bytes()
+        (b'up\\ndown\\n', b'down\\n')
+        """
         with self._step():
             kind = EntryType.DATA_SERIES if series else EntryType.DATA
             self.check_kind(path, kind)
@@ -289,6 +322,15 @@ class WriteScope(Scope):
         New columns are added, types become wider where nothing is lost, and columns that the rows
         lack are null. `renamed` gives columns other names, `dropped` takes some away. What does not
         fit is an error that names both types.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> for rows in ([{"a": 1}], [{"a": 2, "b": "new"}]):
+        ...     with pond.write() as tx:
+        ...         _ = tx.write_table("/t", rows)
+        ...         _ = tx.commit()
+        >>> pond["/t"].to_arrow().to_pylist(), pond["/t@v1"].to_arrow().to_pylist()
+        ([{'a': 2, 'b': 'new'}], [{'a': 1}])
         """
         reshaping = Reshaping(renamed or {}, dropped)
         with self._step():
@@ -306,6 +348,15 @@ class WriteScope(Scope):
         """Add rows to a series, or make one; its time column is declared, or found by its name.
 
         Columns change as in `write_table`; those that are dropped are gone from older rows, too.
+
+        >>> import millpond as mp
+        >>> from datetime import UTC, datetime
+        >>> pond = mp.create("example")
+        >>> with pond.write() as tx:
+        ...     _ = tx.append_series("/rain", [{"time": datetime(2024, 5, 1, tzinfo=UTC), "mm": 3}])
+        ...     _ = tx.commit()
+        >>> pond["/rain"].stat().min_event_time.isoformat()
+        '2024-05-01T00:00:00+00:00'
         """
         reshaping = Reshaping(renamed or {}, dropped)
         with self._step():
