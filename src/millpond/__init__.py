@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from millpond.plan.make import list_files, sql, stored, values
     from millpond.plan.node import Plan
     from millpond.plan.sources import CsvOptions
+    from millpond.steward.handle import Handle
     from millpond.steward.pond import Pond
     from millpond.steward.pond import create_pond as create
     from millpond.steward.pond import open_pond as open  # noqa: A004 - millpond.open(...)
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CsvOptions": "millpond.plan.sources",
+    "Handle": "millpond.steward.handle",
     "Plan": "millpond.plan.node",
     "Pond": "millpond.steward.pond",
     "ReadScope": "millpond.steward.read",
@@ -66,6 +68,7 @@ _HOMES = {
 
 __all__ = [
     "CsvOptions",
+    "Handle",
     "Plan",
     "Pond",
     "ReadScope",
