@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +17,9 @@ from millpond.base.errors import (
     PathNotFoundError,
     PathTypeError,
     PlanError,
+    PondError,
     ScopeError,
+    TypeMismatchError,
 )
 from millpond.fs.blobs import blob_path
 
@@ -124,6 +126,28 @@ class TestPaths:
         thread.start()
         thread.join()
         assert "/sites belongs to another thread" in str(found[0])
+
+
+class TestThePast:
+    def test_by_number_and_by_time(self, pond: Pond) -> None:
+        with pond.write() as tx:
+            tx.remove("/sites", recursive=True)
+            tx.commit()
+        first = pond.read(as_of=1)
+        made = first.stat("/sites").modified
+        assert made is not None
+        assert first.exists("/sites")
+        assert not pond.read(as_of=0).exists("/sites")
+        assert pond.read(as_of=made).exists("/sites")
+        assert pond.read(as_of=made.replace(tzinfo=None)).exists("/sites")  # UTC
+        assert not pond.read(as_of=made - timedelta(microseconds=1)).exists("/sites")
+        assert not pond.read(as_of=NOON + timedelta(days=36_500)).exists("/sites")
+
+    def test_what_is_no_time(self, pond: Pond) -> None:
+        with pytest.raises(PondError, match="there is no transaction 99"):
+            pond.read(as_of=99)
+        with pytest.raises(TypeMismatchError, match="a datetime, not '2024'"):
+            pond.read(as_of="2024")  # type: ignore[arg-type]
 
 
 class TestBytes:

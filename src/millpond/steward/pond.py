@@ -38,6 +38,7 @@ from millpond.steward.indexing import note
 from millpond.steward.read import ReadScope
 from millpond.steward.recover import Recovery, finish_last, recover
 from millpond.steward.tables import NodeTables
+from millpond.steward.temporal import in_utc
 from millpond.steward.write import WriteScope, owner
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ class Pond:
     def read(self, *, as_of: int | datetime | None = None, fresh: bool = True) -> ReadScope:
         """The pond pinned at its newest state, or as it was after a transaction or at a time.
 
-        A scope never changes. Without `fresh`, nobody asks whether there is something newer.
+        A scope never changes. A time without a zone is UTC. Without `fresh`, nobody asks whether
+        there is something newer.
 
         >>> pond = create_pond("example")
         >>> for text in (b"one", b"two"):
@@ -183,7 +185,7 @@ class Pond:
         elif isinstance(as_of, int):
             scope = ReadScope(self, self.oplog.as_of(txn_seq=as_of))
         else:
-            scope = ReadScope(self, self.oplog.as_of(micros=to_micros(as_of)))
+            scope = ReadScope(self, self.oplog.as_of(micros=to_micros(in_utc(as_of))))
         if self.control.setting(RECORD_READS):
             self.control.record_read(scope.txn_seq, self.caller)
         return scope
