@@ -309,3 +309,11 @@ class TestPruning:
         with mp.collect_stats() as seen:
             assert plan.to_arrow(engine="arrow").to_pylist() == [{"c7": 7}]
         assert seen.columns_decoded <= 2
+
+    @pytest.mark.spark
+    def test_spark_is_given_the_files_inside_alone(self, pond: Pond, spark: Any) -> None:
+        for day in range(4):
+            append(pond, "/s", rows(DAY + timedelta(days=day)))
+        frame = pond["/s"].to_spark(spark, time_start=DAY + timedelta(days=3, hours=20))
+        assert len(frame.inputFiles()) == 1
+        assert frame.count() == 4
