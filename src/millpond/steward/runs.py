@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _MAGIC: Final = b"pondidx1"
-_SHAPE: Final = zlib.crc32(" ".join(each.name for each in fields(Row)).encode())
+_SHAPE: Final = zlib.crc32(" ".join([*(each.name for each in fields(Row)), *EntryType]).encode())
 """Rows of another shape were written by another program, and are not read."""
 _NAME: Final = re.compile(r"(\d{20})-(\d{20})\.run")
 
