@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -416,18 +415,11 @@ def owner() -> tuple[threading.Thread, asyncio.Task[Any] | None]:
 
 
 def _checked(info: Mapping[str, Any]) -> dict[str, Any]:
-    """What a transaction says of itself is kept as JSON, beside what the pond says of it."""
-    for name, value in info.items():
+    """What is said of a transaction stands beside what the pond says of it."""
+    for name in info:
         if name in RESERVED:
             raise ScopeError(
                 f"{name!r} is what the pond itself notes of a transaction",
                 hint="choose another name",
             )
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError) as error:
-            raise ScopeError(
-                f"{name!r} can't be noted of a transaction: {error}",
-                hint="give texts, numbers, lists or dictionaries of those",
-            ) from error
     return dict(info)
