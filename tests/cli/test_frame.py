@@ -42,6 +42,12 @@ def test_every_command_can_be_loaded_and_explains_itself(name: str) -> None:
     assert any("--json" in each.opts for each in command.params)
 
 
+def test_every_command_has_a_heading_in_the_docs() -> None:
+    headings = [line for line in DOCS.read_text().splitlines() if line.startswith("###")]
+    named = {name for line in headings for name in line.lstrip("# ").split(", ")}
+    assert {*COMMANDS, *ALIASES} - {"init"} <= named
+
+
 def test_other_names_lead_to_the_same_command() -> None:
     assert {alias: entry.name for alias, entry in ALIASES.items()} == {"ls": "list", "cp": "copy"}
     assert find_command("ls") is COMMANDS["list"]
