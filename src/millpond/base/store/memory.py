@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
+from copy import copy
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from millpond.base.clock import Clock, SystemClock
@@ -46,18 +49,31 @@ class MemoryStore:
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._objects: dict[str, _Object] = {}
-        self._puts = 0
+        self._puts = count(1)
         self._lock = threading.Lock()
         self._url = "memory://"
+        self._prefix = ""
 
     @classmethod
     def named(cls, name: str) -> MemoryStore:
-        """The store that this process knows by a name; it lives as long as the process."""
+        """The store that this process knows by a name; it lives as long as the process.
+
+        `name/a/b` is what lies below `a/b` in it.
+        """
+        root, _, folder = name.strip("/").partition("/")
         with cls._named_lock:
-            if name not in cls._named:
-                store = cls._named[name] = cls()
-                store._url = f"memory://{name}"
-            return cls._named[name]
+            if root not in cls._named:
+                store = cls._named[root] = cls()
+                store._url = f"memory://{root}"
+            found = cls._named[root]
+        return found.below(folder) if folder else found
+
+    def below(self, folder: str) -> MemoryStore:
+        """The same objects, as far as they lie in a directory."""
+        found = copy(self)
+        prefix = f"{self._prefix}{check_path(folder)}/"
+        vars(found).update(_url=f"{self._url}/{folder}", _prefix=prefix)
+        return found
 
     @property
     def url(self) -> str:
@@ -89,15 +105,15 @@ class MemoryStore:
 
     def put(self, path: str, data: Data, *, mode: PutMode = "create") -> ObjectMeta:
         """Write a whole object."""
-        check_path(path)
+        key = self._prefix + check_path(path)
         content = b"".join(to_chunks(data))
         with self._lock:
-            if mode == "create" and path in self._objects:
+            if mode == "create" and key in self._objects:
                 raise ObjectExistsError(f"{path!r} is already there", path=path)
-            self._puts += 1
-            meta = ObjectMeta(path, len(content), self._clock.now(), etag=str(self._puts))
-            self._objects[path] = _Object(content, meta)
-        return meta
+            etag = str(next(self._puts))
+            meta = ObjectMeta(key, len(content), self._clock.now(), etag=etag)
+            self._objects[key] = _Object(content, meta)
+        return replace(meta, path=path)
 
     def put_file(
         self, path: str, local_file: str | os.PathLike[str], *, mode: PutMode = "create"
@@ -107,12 +123,14 @@ class MemoryStore:
 
     def head(self, path: str) -> ObjectMeta:
         """What is known about the object."""
-        return self._find(path).meta
+        return replace(self._find(path).meta, path=path)
 
     def list(self, prefix: str = "", *, start_after: str | None = None) -> Iterator[ObjectMeta]:
         """The objects whose path starts with `prefix`, behind `start_after`, in order."""
-        first = check_prefix(prefix).encode()
-        behind = None if start_after is None else check_prefix(start_after).encode()
+        first = f"{self._prefix}{check_prefix(prefix)}".encode()
+        behind = None
+        if start_after is not None:
+            behind = f"{self._prefix}{check_prefix(start_after)}".encode()
         with self._lock:
             # Code points of valid text sort as their UTF-8 bytes do.
             objects = sorted(self._objects.items())
@@ -123,21 +141,20 @@ class MemoryStore:
         for key, (_, item) in zip(keys[start:], objects[start:], strict=True):
             if not key.startswith(first):
                 return
-            yield item.meta
+            yield replace(item.meta, path=item.meta.path[len(self._prefix) :])
 
     def delete(self, path: str) -> None:
         """Remove the object if it is there."""
-        check_path(path)
+        key = self._prefix + check_path(path)
         with self._lock:
-            self._objects.pop(path, None)
+            self._objects.pop(key, None)
 
     def sweep(self, *, before: datetime) -> int:  # noqa: ARG002
         """Nothing is ever left over in memory."""
         return 0
 
     def _find(self, path: str) -> _Object:
-        check_path(path)
-        found = self._objects.get(path)
+        found = self._objects.get(self._prefix + check_path(path))
         if found is None:
             raise ObjectNotFoundError(f"there is no object {path!r} in {self.url}", path=path)
         return found
