@@ -24,6 +24,7 @@ class _Rows:
     """The rows of the first transactions."""
 
     all: tuple[Row, ...]
+    contents: dict[tuple[str, str, int], bytes]
 
     @cached_property
     def _by_part(self) -> dict[str, list[Row]]:
@@ -37,8 +38,8 @@ class _Rows:
         return self._by_part.get(part_id, ())
 
     def content(self, row: Row) -> bytes | None:
-        """Rows here have their content with them."""
-        return row.content
+        """What was written inline with this row."""
+        return self.contents.get((row.part_id, row.node_id, row.txn_seq))
 
 
 class _Transaction(NamedTuple):
@@ -57,6 +58,7 @@ class MemoryPersistence:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._transactions: list[_Transaction] = []
+        self._contents: dict[tuple[str, str, int], bytes] = {}
 
     def latest(self) -> Tree:
         """The pond as it is now."""
@@ -75,7 +77,7 @@ class MemoryPersistence:
 
     def _after(self, seq: int) -> Tree:
         rows = tuple(row for known in self._transactions[:seq] for row in known.rows)
-        return Tree(_Rows(rows), version=seq, txn_seq=seq)
+        return Tree(_Rows(rows, self._contents), version=seq, txn_seq=seq)
 
     def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
         """Write one transaction behind a tree; None if another one came first."""
@@ -86,6 +88,9 @@ class MemoryPersistence:
             last = self._transactions[-1].time if self._transactions else 0
             time = max(to_micros(self._clock.now()), last + 1)
             seq = base.txn_seq + 1
-            made = tuple(replace(row, txn_seq=seq, timestamp=time) for row in rows)
-            self._transactions.append(_Transaction(time, made))
+            for row in rows:
+                if row.content is not None:
+                    self._contents[row.part_id, row.node_id, seq] = row.content
+            made = (replace(row, txn_seq=seq, timestamp=time, content=None) for row in rows)
+            self._transactions.append(_Transaction(time, tuple(made)))
         return self._after(seq)

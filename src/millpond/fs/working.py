@@ -75,9 +75,11 @@ class Working:
             names[row.name] = row.node_id
 
     def _leaves_nothing(self, row: Row) -> bool:
-        """Whether a node that has gone was made here, and nothing that is kept is in it."""
-        is_moved = MOVED_TO in row.attributes
-        return MOVED_FROM not in row.attributes and (is_moved or not self._nodes.get(row.node_id))
+        """Whether a node that has gone was made here, and nothing that could come back is in it."""
+        if MOVED_FROM in row.attributes:
+            return False
+        inside = (self.drafts[row.node_id, node].row for node in self._nodes.get(row.node_id, ()))
+        return MOVED_TO in row.attributes or all(MOVED_TO in r.attributes for r in inside)
 
     def children(self, part_id: str) -> Mapping[str, Row]:
         """What is in a directory, by name, sorted."""
