@@ -55,7 +55,7 @@ def test_a_filesystem_over_it(
     monkeypatch.setenv("MILLPOND_STORE_ALLOW_HTTP", "true")
     monkeypatch.setenv("MILLPOND_STORE_ACCESS_KEY_ID", server.access_key_id)
     monkeypatch.setenv("MILLPOND_STORE_SECRET_ACCESS_KEY", server.secret_access_key)
-    mp.create(location)
+    mp.create(location, settings=server.settings())
     fs: Any = fsspec.filesystem("pond", location=location)
     with fs.transaction:
         fs.mkdir("/a")

@@ -29,6 +29,7 @@ from millpond.base.errors import (
     PathExistsError,
     PathTypeError,
 )
+from millpond.base.settings import Settings
 from millpond.fs.entry import EntryType
 from millpond.fs.paths import child, parts
 from millpond.steward.copying.within import copy_node
@@ -135,7 +136,8 @@ class PondFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> None:
         super().__init__(**options)
         self.auto_mkdir = auto_mkdir
-        self.session = Session(open_pond(location), None if as_of is None else _moment(as_of))
+        pond = open_pond(location, settings=Settings.load())  # as the variables say now
+        self.session = Session(pond, None if as_of is None else _moment(as_of))
 
     @property
     def fsid(self) -> str:
