@@ -25,6 +25,7 @@ from millpond.steward.steps import step
 
 if TYPE_CHECKING:
     from millpond.fs.tree import Tree
+    from millpond.steward.pending import PendingTable
     from millpond.steward.pond import Pond
     from millpond.steward.write import WriteScope
 
@@ -120,15 +121,19 @@ class Committing:
         for self._attempts in range(1, MOST_ATTEMPTS + 1):
             # Whoever goes on from a transaction sees to it that it is published.
             tables.publish(state_of(tree).last.get("staged", ()))
-            rows = [draft.row for draft in scope.work.drafts.values()]
-            self._trying = tree
-            made = oplog.commit(tree, rows, Commit(scope.txn_id, self._info()))
-            if made is not None:
-                self._made = made
-                return
-            self._trying = None
-            time.sleep(random.uniform(0, min(LONGEST_WAIT, 0.004 * self._attempts)))
-            tree = oplog.refresh(tree)
+            stranger = self._stranger()
+            if stranger is None:
+                rows = [draft.row for draft in scope.work.drafts.values()]
+                self._trying = tree
+                self._made = oplog.commit(tree, rows, Commit(scope.txn_id, self._info()))
+                if self._made is not None:
+                    return
+                self._trying = None
+                time.sleep(random.uniform(0, min(LONGEST_WAIT, 0.004 * self._attempts)))
+            newer = oplog.refresh(tree)
+            if stranger is not None and newer is tree:
+                raise _went_round(stranger)
+            tree = newer
             tables.publish(state_of(tree).last.get("staged", ()))
             self._rebase(tree)
         raise WriteConflictError(
@@ -136,6 +141,13 @@ class Committing:
             path="/",
             hint="try again",
         )
+
+    def _stranger(self) -> PendingTable | None:
+        """A table whose next version is there: by another transaction, or by who knows whom."""
+        for node_id, pending in self.scope.pending.items():
+            if pending.staged and self.pond.tables.has(node_id, pending.staged[0].version):
+                return pending
+        return None
 
     def _rebase(self, onto: Tree) -> None:
         scope = self.scope
@@ -264,3 +276,15 @@ class Committing:
             factory_name=self.info.get("factory_name"),
             config_path=self.info.get("config_path"),
         )
+
+
+def _went_round(pending: PendingTable) -> WriteConflictError:
+    """Once such a commit were ratified, it could never be published."""
+    version = pending.staged[0].version
+    return WriteConflictError(
+        f"{pending.path} can't be written: somebody who went round the pond has put a version "
+        f"{version} into its table",
+        path=pending.path,
+        hint=f"take what you need out of {pending.table.location}, then remove version {version} "
+        "and all later ones from its _delta_log",
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import SchemaError
 from millpond.kernel.write.evolve import WIDENING, is_wider
 from millpond.kernel.write.protocol import MAPPING_MODE
-from millpond.plan.types import DOUBLE, FLOAT, INTEGRAL, List, Map, Struct
+from millpond.plan.types import DOUBLE, FLOAT, INTEGRAL, NULL, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,46 +41,57 @@ def ready(
 
     `versions` are those of the node, before and after these rows are written.
     """
-    tx = pending.transaction()
-    old = tx.view.plain_schema
     try:
-        _check(old, reshaping)
-        wanted = fitting(old, given, reshaping, versions=versions)
-        if wanted == old and not reshaping:
-            return tx
-        if tx.pending.has_files:  # what was written before keeps its columns
-            pending.stage()
-            tx = pending.transaction()
-        configuration: dict[str, str | None] = {}
-        if _has_other_types(old, wanted):
-            configuration[WIDENING] = "true"
-        if reshaping:
-            configuration[MAPPING_MODE] = "name"
-        names = {_quoted(old): new for old, new in reshaping.renamed.items()}
-        tx.set_metadata(schema=wanted, renamed=names or None, configuration=configuration)
+        tx = _reshaped(pending, reshaping) if reshaping else pending.transaction()
+        old = tx.view.plain_schema
+        wanted = fitting(old, given, versions=versions)
+        if wanted != old:
+            tx = _fresh(pending)
+            widening: dict[str, str | None] = {WIDENING: "true"}
+            tx.set_metadata(
+                schema=wanted,
+                configuration=widening if _has_other_types(old, wanted) else None,
+            )
     except SchemaError as error:
         raise SchemaError(f"{pending.path}: {error.message}", hint=error.hint) from error
     return tx
 
 
-def fitting(
-    old: Struct, given: Struct, reshaping: Reshaping, *, versions: tuple[int, int] = (1, 2)
-) -> Struct:
+def _reshaped(pending: PendingTable, reshaping: Reshaping) -> Transaction:
+    """The open transaction, with columns that have other names, and without those that go."""
+    old = pending.transaction().view.plain_schema
+    _check(old, reshaping)
+    names = reshaping.renamed
+    left = [one for one in old if one.name not in reshaping.dropped]
+    tx = _fresh(pending)
+    tx.set_metadata(
+        schema=Struct(tuple(replace(one, name=names.get(one.name, one.name)) for one in left)),
+        renamed={_quoted(old): new for old, new in names.items()} or None,
+        configuration={MAPPING_MODE: "name"},
+    )
+    return tx
+
+
+def _fresh(pending: PendingTable) -> Transaction:
+    """The open transaction, in which no rows are written yet: those before keep their columns."""
+    if pending.transaction().pending.has_files:
+        pending.stage()
+    return pending.transaction()
+
+
+def fitting(old: Struct, given: Struct, *, versions: tuple[int, int] = (1, 2)) -> Struct:
     """The columns of a table and of new rows together, those of the table first.
 
     >>> from millpond.plan.types import INTEGER, LONG, STRING
-    >>> print(fitting(Struct.of(a=INTEGER, b=STRING), Struct.of(c=STRING, a=LONG), Reshaping()))
+    >>> print(fitting(Struct.of(a=INTEGER, b=STRING), Struct.of(c=STRING, a=LONG)))
     struct<a: long, b: string, c: string>
-    >>> fitting(Struct.of(a=INTEGER), Struct.of(a=STRING), Reshaping())
+    >>> fitting(Struct.of(a=INTEGER), Struct.of(a=STRING))
     Traceback (most recent call last):
     ...
     millpond.base.errors.SchemaError: the column 'a' is integer in version 1 and string in version 2
       hint: cast it before it is written, give it another name, or drop the old one
     """
-    left = [one for one in old if one.name not in reshaping.dropped]
-    names = reshaping.renamed
-    kept = [replace(one, name=names.get(one.name, one.name)) for one in left]
-    return _Both(versions).columns(kept, given, ())
+    return _Both(versions).columns(old.fields, given, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +127,10 @@ class _Both:
             nulls = old.contains_null or new.contains_null
             return replace(old, key=key, value=value, contains_null=nulls)
         # Whole numbers in a column of fractions are looked at one by one when they are written.
-        if old == new or is_wider(new, old) or (old in (DOUBLE, FLOAT) and new in INTEGRAL):
+        is_fraction = old in (DOUBLE, FLOAT) and new in INTEGRAL
+        if new in (old, NULL) or is_wider(new, old) or is_fraction:
             return old
-        if is_wider(old, new):
+        if old == NULL or is_wider(old, new):
             return new
         before, after = self.versions
         raise SchemaError(
@@ -162,6 +174,6 @@ def _has_other_types(old: Struct, new: Struct) -> bool:
             pairs.append((before.element, after.element))
         elif isinstance(before, Map) and isinstance(after, Map):
             pairs += [(before.key, after.key), (before.value, after.value)]
-        elif before != after:
+        elif before not in (after, NULL):
             return True
     return False

@@ -108,6 +108,14 @@ class NodeTables:
                 )
         return found
 
+    def has(self, node_id: str, version: int) -> bool:
+        """Whether a version of a table is published."""
+        try:
+            self.store(node_id).head(log_path(commit_name(version)))
+        except ObjectNotFoundError:
+            return False
+        return True
+
     def added_files(self, row: Row) -> set[str]:
         """The files that a version has brought, by its own commits."""
         self.open(row)  # which sees to it that they are published

@@ -18,6 +18,7 @@ from millpond.plan.types import (
     FLOAT,
     INTEGER,
     INTEGRAL,
+    NULL,
     SHORT,
     TIMESTAMP_NTZ,
     DataType,
@@ -185,7 +186,7 @@ class _Change:
             key = self._type(old.key, new.key, where, (*inside, "key"), changes)
             value = self._type(old.value, new.value, where, (*inside, "value"), changes)
             return replace(new, key=key, value=value)
-        if old == new:
+        if old in (new, NULL):  # what had no type yet holds only nulls
             return new
         self._check_wider(old, new, (*where, *inside))
         change: dict[str, Any] = {"fromType": str(old), "toType": str(new)}
