@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from millpond.fs.tree import Tree
     from millpond.plan.executor import Executor
     from millpond.steward.control_rebuild import Rebuilt, Synced
+    from millpond.steward.fsck import Report
     from millpond.steward.handle import Handle
     from millpond.steward.postcommit import Follower
 
@@ -282,6 +283,13 @@ class Pond:
 
         self.check_open()
         return rebuild(self)
+
+    def fsck(self) -> Report:
+        """Check every object of the pond against what was noted when it was written."""
+        from millpond.steward.fsck import fsck
+
+        self.check_open()
+        return fsck(self)
 
     def identity(self) -> dict[str, str]:
         """Who the pond is: id, birth, host, user."""

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from millpond.fs.entry import from_micros
 from millpond.fs.oplog.columns import column
+from millpond.kernel.write.seal import SEAL, UNSEALED, is_intact, sealed
 from millpond.plan.types import LONG, STRING, TIMESTAMP, DataType, Struct
 
 if TYPE_CHECKING:
@@ -144,20 +145,17 @@ def stored_columns(table: pa.Table) -> pa.Table:
 
 
 def to_text(records: Iterable[Record]) -> bytes:
-    """Records as JSON."""
+    """Records as JSON, sealed."""
     rows = [{k: v for k, v in asdict(r).items() if v is not None} for r in records]
-    return json.dumps(rows, separators=(",", ":")).encode()
+    return sealed(json.dumps({"records": rows, SEAL: UNSEALED}, separators=(",", ":")).encode())
 
 
 def from_text(text: bytes) -> list[Record]:
-    """Records out of JSON; raises ValueError where it is none."""
-    rows = json.loads(text)
-    if not isinstance(rows, list):
-        raise ValueError("no list of records")
-    try:
-        return [Record(**{k: v for k, v in row.items() if k in _NAMES}) for row in rows]
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"no list of records: {error}") from error
+    """Records out of JSON; raises ValueError if it is not what was written."""
+    if not is_intact(text):
+        raise ValueError("it is damaged")
+    rows = json.loads(text)["records"]
+    return [Record(**{k: v for k, v in row.items() if k in _NAMES}) for row in rows]
 
 
 def as_json(value: Any) -> str:

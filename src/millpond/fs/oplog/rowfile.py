@@ -57,6 +57,14 @@ class RowFile:
         found: bytes | None = known[1][number - first].as_py()
         return found
 
+    def contents(self) -> Iterator[bytes | None]:
+        """The contents of all rows, in their order."""
+        for group in range(self._file.num_row_groups):
+            with self._reading():
+                table = self._file.read_row_group(group, ["content"], use_threads=False)
+            for value in table.column("content"):
+                yield value.as_py()
+
     @contextmanager
     def _reading(self) -> Iterator[None]:
         try:
