@@ -105,13 +105,18 @@ def next_version(work: Working, found: Located) -> Row:
     """The row of a node's next version: what is written in one transaction is one version."""
     row = found.row
     assert row is not None
+    return row if has_written(work, row) else replace(row, version=row.version + 1)
+
+
+def has_written(work: Working, row: Row) -> bool:
+    """Whether the version of a row was made by this transaction."""
     draft = work.drafts.get((row.part_id, row.node_id))
     if draft is None:
-        return replace(row, version=row.version + 1)
-    # It may have been moved here by this transaction, so that its versions are elsewhere.
-    known = (draft.base,) if draft.base else work.written(row.part_id, row.node_id)
-    is_written = any(old.version >= row.version for old in known)
-    return replace(row, version=row.version + 1) if is_written else row
+        return False
+    if draft.base is not None and not draft.base.removed:
+        return row.version > draft.base.version
+    # It was moved or brought back here by this transaction, so its versions may be elsewhere.
+    return all(old.version < row.version for old in work.written(row.part_id, row.node_id))
 
 
 def change(work: Working, path: str, **fields: Any) -> Located:
@@ -279,6 +284,7 @@ __all__ = [
     "Stored",
     "change",
     "check_place",
+    "has_written",
     "make_directory",
     "make_link",
     "move",

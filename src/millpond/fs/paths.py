@@ -90,7 +90,7 @@ def check_name(name: str, *, path: str) -> str:
         reason = "holds a / or NUL"
     elif len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
         reason = f"is longer than {LONGEST_NAME} bytes"
-    elif _VERSION.fullmatch(name):
+    elif _VERSION.fullmatch(f"/{name}"):
         reason = "ends like the version of a path"
     elif not is_text(name):
         reason = "is no valid Unicode"
