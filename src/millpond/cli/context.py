@@ -35,6 +35,8 @@ class Context:
     engine: str | None = None
     args: Sequence[str] = ()
     """The whole command line."""
+    owns_process: bool = False
+    """Whether the process is this call's alone."""
     out: Output = field(default_factory=Output)
 
     @property
@@ -62,9 +64,17 @@ class Context:
 
     @cached_property
     def _pond(self) -> Pond:
+        self.start()
         from millpond.steward.pond import open_pond
 
         return open_pond(self.place, settings=self.settings)
+
+    def start(self) -> None:
+        """Before anything of Arrow is used."""
+        if self.owns_process:
+            from millpond.cli.nopandas import do_without_pandas
+
+            do_without_pandas()
 
     def open_pond(self) -> Pond:
         """The pond; opened once a call."""

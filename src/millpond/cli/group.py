@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
         given = list(sys.argv[1:] if args is None else args)
         if not extra.pop("standalone_mode", True):
             return super().main(given, standalone_mode=False, **extra)
-        context = Context(args=given)
+        context = Context(args=given, owns_process=args is None)
         extra = {"prog_name": "pond", "color": None if has_color() else False, **extra}
         sys.exit(self._run(given, context, {**extra, "obj": context}))
 

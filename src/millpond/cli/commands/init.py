@@ -21,6 +21,8 @@ def command(context: Context, *, path: str | None) -> None:
     directory. A directory that holds something else is left alone.
     """
     from millpond.cli.context import HERE
+
+    context.start()
     from millpond.steward.pond import create_pond
 
     place = path or context.location or HERE
