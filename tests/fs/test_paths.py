@@ -84,20 +84,8 @@ def test_split_version(text: str, path: str, version: int | None) -> None:
 
 
 GOOD = (
-    "a",
-    " ",
-    "...",
-    ".a",
-    "a.b",
-    "a@v",
-    "@v1",
-    "a@home",
-    "*",
-    "a\nb",
-    "🐟",
-    "x" * 255,
-    "é" * 127,
-)
+    "a", " ", "...", ".a", "a.b", "a@v", "a@home", "*", "a\nb", "🐟", "x" * 255, "é" * 127,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GOOD)
