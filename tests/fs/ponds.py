@@ -44,11 +44,15 @@ def fill(work: Working, content: Mapping[str, Content]) -> None:
 
 def apply(persistence: Persistence, *steps: Step) -> Tree:
     """One transaction on the newest tree."""
-    base = persistence.latest()
-    work = Working(base)
+    work = Working(persistence.latest())
     for step in steps:
         step(work)
-    made = persistence.commit(base, rows_of(work), Commit(str(TxnId.new())))
+    return commit(persistence, work)
+
+
+def commit(persistence: Persistence, work: Working) -> Tree:
+    """Commit what nobody is in the way of."""
+    made = persistence.commit(work.base, rows_of(work), Commit(str(TxnId.new())))
     assert made is not None
     return made
 

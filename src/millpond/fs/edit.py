@@ -51,6 +51,9 @@ def make_directory(
     while (above := try_resolve(work, join(*names[:depth]))) is None:
         depth -= 1
     for name in names[depth:]:
+        if name != "..":
+            check_name(name, path=path)
+    for name in names[depth:]:
         above = _directory_in(work, above, name, path)
     return Located(join(*names), above.chain)
 
@@ -65,7 +68,6 @@ def _directory_in(work: Working, where: Located, name: str, path: str) -> Locate
         if not found.entry_type.is_directory:
             raise _exists(found.path, found.entry_type)
         return found
-    check_name(name, path=path)
     _check_open(where, path)
     row = _new_row(where, name, EntryType.DIRECTORY)
     return _note(work, row, where, child(where.path, name))
@@ -152,6 +154,9 @@ def move(work: Working, source: str, target: str) -> Located:
     row = found.row
     if row is None:
         raise PathTypeError("the root can't be moved", path=source, hint="name something in it")
+    same = try_resolve(work, target, follow=False)
+    if same is not None and same.node_id == row.node_id and not row.entry_type.is_directory:
+        return found
     into = try_resolve(work, target)
     if into is not None and into.entry_type.is_directory:
         target = child(target, row.name)

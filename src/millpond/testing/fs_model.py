@@ -209,6 +209,8 @@ class Model:
         found = self.find(source, follow=False)
         if found is None:
             raise Refusal(PathNotFoundError)
+        if found.kind != "directory" and self.find(target, follow=False) == found:
+            return []
         into = self.find(target)
         if into is not None and into.kind == "directory":
             target = f"{target}/{found.name}"
