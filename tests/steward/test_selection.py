@@ -163,6 +163,11 @@ class TestHost:
             {"v": 20.5, "w": None, "u": 7},
         ]
 
+    def test_empty_files_beside_others_add_nothing(self, tmp_path: Path) -> None:
+        (tmp_path / "1.csv").write_text("")
+        (tmp_path / "2.csv").write_text("v\n1\n")
+        assert rows(None, f"host+csv://{tmp_path}/*.csv") == [{"v": 1}]
+
     def test_csv_files_that_do_not_fit_name_both(self, tmp_path: Path) -> None:
         (tmp_path / "1.csv").write_text("v\n20\n")
         (tmp_path / "2.csv").write_text("v\nhigh\n")
@@ -218,11 +223,11 @@ class TestHost:
         [
             ("host+parquet", b"", "is not Parquet: it is empty"),
             ("host+parquet", b"a\n1\n", "is not Parquet"),
-            ("host+csv", b"", "shows no columns"),
+            ("host+csv", b"", "is empty"),
             ("host+csv", b"a,b\n1\n", "can't be read"),
             ("host+csv", b"a\n\xff\xfe\n", "UTF-8"),
             ("host+json", b"{oops", "line 1 of"),
-            ("host+json", b"", "shows no columns"),
+            ("host+json", b"", "is empty"),
         ],
     )
     def test_files_that_are_not_what_is_said(

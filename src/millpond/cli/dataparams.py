@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.cli.params import PondPath, Time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import click
     from click.shell_completion import CompletionItem
 
@@ -47,6 +51,20 @@ class EndTime(Time):
         if isinstance(value, str) and _DAY.fullmatch(value.strip()):
             return found + timedelta(days=1) - timedelta(microseconds=1)
         return found
+
+
+@contextmanager
+def looking_here(texts: Sequence[str]) -> Iterator[None]:
+    """Where a path of the pond is missing that is a file here, the error says how to name that."""
+    from millpond.base.errors import PathNotFoundError
+
+    try:
+        yield
+    except PathNotFoundError as error:
+        for text in texts:
+            if not text.startswith("/") and error.path == f"/{text}" and Path(text).exists():
+                error.hint = f"the file of this machine is named ./{text}"
+        raise
 
 
 PLACE = PlaceText()

@@ -76,11 +76,19 @@ def _texts(files: Sequence[str], place: Place, options: CsvOptions | None) -> Pl
     from millpond.plan.unite import united_schema
 
     format_ = "csv" if place.format == "csv" else "json"
-    plans = {file: scan(file, format=format_, csv=options) for file in files}  # type: ignore[arg-type]
+    full = [file for file in files if Path(file).stat().st_size]
+    if not full:
+        raise SourceError(
+            f"{files[0]} is empty: it shows no columns",
+            engine="arrow",
+            path=files[0],
+            hint="a CSV file begins with a line of names; JSON lines have one object at least",
+        )
+    plans = {file: scan(file, format=format_, csv=options) for file in full}  # type: ignore[arg-type]
     if len(plans) == 1:
         return next(iter(plans.values()))
     schema = united_schema({file: plan.schema for file, plan in plans.items()}, texts=True)
-    return scan(list(files), format=format_, schema=schema, csv=options)  # type: ignore[arg-type]
+    return scan(full, format=format_, schema=schema, csv=options)  # type: ignore[arg-type]
 
 
 def _csv_options(files: Sequence[str], place: Place) -> CsvOptions | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from millpond.base.errors import PathTypeError
-from millpond.cli.dataparams import END_TIME, PLACE
+from millpond.cli.dataparams import END_TIME, PLACE, looking_here
 from millpond.cli.params import AS_OF, TIME
 
 if TYPE_CHECKING:
@@ -98,12 +98,13 @@ def command(
     asked = _Asked(format_, query, limit, explain)
     if time_start is not None and time_end is not None and time_end < time_start:
         raise click.UsageError(f"--time-end {time_end} is before --time-start {time_start}.")
-    found = select(
-        [parse_place(text) for text in places],
-        lambda: context.read(as_of),
-        Which(version, as_of, time_start, time_end),
-        settings=context.settings,
-    )
+    with looking_here(places):
+        found = select(
+            [parse_place(text) for text in places],
+            lambda: context.read(as_of),
+            Which(version, as_of, time_start, time_end),
+            settings=context.settings,
+        )
     if found.plan is None:
         _write_bytes(context, found, asked)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from millpond.cli.dataparams import PLACE
+from millpond.cli.dataparams import PLACE, looking_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,10 +66,11 @@ def command(
         places, into, parents=parents, time_column=time_column,
         strip_prefix=strip_prefix, overwrite=overwrite,
     )  # fmt: skip
-    if into.is_host:
-        _copy_out(context, places, into, strip_prefix=strip_prefix, overwrite=overwrite)
-    else:
-        _copy_in(context, places, into, make_parents=parents, time_column=time_column)
+    with looking_here(sources):
+        if into.is_host:
+            _copy_out(context, places, into, strip_prefix=strip_prefix, overwrite=overwrite)
+        else:
+            _copy_in(context, places, into, make_parents=parents, time_column=time_column)
 
 
 def _check_options(places: Sequence[Place], into: Place, **given: Any) -> None:
