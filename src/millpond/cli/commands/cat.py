@@ -5,27 +5,23 @@ Rows run on the Arrow engine and start no JVM; `--sql` runs on Spark.
 
 from __future__ import annotations
 
-import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from millpond.base.errors import PathTypeError
 from millpond.cli.dataparams import END_TIME, PLACE, looking_here
 from millpond.cli.params import AS_OF, TIME
+from millpond.cli.rowout import FORMATS, query_engine, write_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
     from millpond.cli.context import Context
     from millpond.plan.node import Plan
     from millpond.steward.selection import Selection
-
-FORMATS: Final = ("raw", "table", "csv", "json", "parquet", "arrow")
-_BINARY: Final = ("parquet", "arrow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,49 +146,15 @@ def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
     if asked.explain:
         _explain(context, plan, engine)
         return
-    format_ = asked.format or _usual_format(context)
-    if format_ in _BINARY and sys.stdout.isatty():
-        raise PathTypeError(
-            f"{format_} is binary and would upset the terminal",
-            path="-",
-            hint="write it to a file with >, or choose csv, json or table",
-        )
-    run = plan.execute(engine=engine)
-    try:
-        _write(context, format_, run)
-    finally:
-        run.close()
-
-
-def _write(context: Context, format_: str, run: Any) -> None:
-    from millpond.steward.rowfiles import write_rows
-
-    if format_ != "table":
-        write_rows("csv" if format_ == "raw" else format_, sys.stdout.buffer, run)  # type: ignore[arg-type]
-        return
-    from millpond.cli.rowtable import show_rows
-
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = show_rows(run.schema, _batches(run), context.out.text, width=width)
-    context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
-
-
-def _batches(run: Any) -> Iterator[Any]:
-    yield from run
+    write_plan(context, plan, asked.format, engine=engine)
 
 
 def _engine(context: Context, asked: _Asked) -> Any:
     from millpond.kernel.engines import row_engine
 
-    if asked.query is not None and context.settings.engine == "auto":
-        return "spark"
+    if asked.query is not None:
+        return query_engine(context)
     return row_engine("auto", context.settings)
-
-
-def _usual_format(context: Context) -> str:
-    if context.as_json:
-        return "json"
-    return "table" if sys.stdout.isatty() else "raw"
 
 
 def _explain(context: Context, plan: Plan, engine: Any) -> None:

@@ -1,0 +1,57 @@
+"""Rows of a plan to standard output, in the format that was asked for or that fits the reader."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import PathTypeError
+
+if TYPE_CHECKING:
+    from millpond.cli.context import Context
+    from millpond.plan.node import Plan
+    from millpond.plan.reading import Reading
+
+FORMATS: Final = ("raw", "table", "csv", "json", "parquet", "arrow")
+_BINARY: Final = ("parquet", "arrow")
+
+
+def write_plan(context: Context, plan: Plan, format_: str | None, *, engine: Any) -> None:
+    """Run a plan and write its rows, as they come."""
+    chosen = format_ or _usual_format(context)
+    if chosen in _BINARY and sys.stdout.isatty():
+        raise PathTypeError(
+            f"{chosen} is binary and would upset the terminal",
+            path="-",
+            hint="write it to a file with >, or choose csv, json or table",
+        )
+    with plan.execute(engine=engine) as run:
+        _write(context, chosen, run)
+
+
+def _usual_format(context: Context) -> str:
+    if context.as_json:
+        return "json"
+    return "table" if sys.stdout.isatty() else "raw"
+
+
+def _write(context: Context, format_: str, run: Reading) -> None:
+    if format_ != "table":
+        from millpond.steward.rowfiles import write_rows
+
+        kind: Any = "csv" if format_ == "raw" else format_
+        write_rows(kind, sys.stdout.buffer, run)
+        return
+    from millpond.cli.rowtable import show_rows
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    rows = show_rows(run.schema, run, context.out.text, width=width)
+    context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
+
+
+def query_engine(context: Context) -> Any:
+    """The engine for SQL: Spark, unless another one is asked for."""
+    from millpond.kernel.engines import row_engine
+
+    return "spark" if context.settings.engine == "auto" else row_engine("auto", context.settings)
