@@ -6,23 +6,34 @@ Equal content is stored once. What is read whole is hashed again, so that a flip
 from __future__ import annotations
 
 import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from blake3 import blake3
 
-from millpond.base.errors import IntegrityError, ObjectExistsError, ObjectNotFoundError, PondError
+from millpond.base.errors import (
+    IntegrityError,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    PondError,
+    StoreError,
+)
 from millpond.fs.edit import Stored
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator
 
-    from millpond.base.store import Store
+    from millpond.base.store import Data, Store
     from millpond.fs.entry import Row
 
 INLINE_BYTES: Final = 64 * 1024
 DIRECTORY: Final = "blobs"
 CHUNK_BYTES: Final = 1 << 20
+YOUNG: Final = timedelta(hours=1)
+"""A blob of this age is not removed by maintenance, whether something needs it or not."""
 
 
 def blob_path(digest: str) -> str:
@@ -46,7 +57,7 @@ class Blobs:
         self.store = store
         self.inline_bytes = inline_bytes
 
-    def keep(self, data: bytes | Iterable[bytes]) -> Stored:
+    def keep(self, data: Data) -> Stored:
         """Put content away; what is long is never in memory as a whole."""
         if isinstance(data, bytes | bytearray | memoryview):
             content = bytes(data)
@@ -68,7 +79,7 @@ class Blobs:
 
         `watch` is told how many bytes were read, each time.
         """
-        with open(file, "rb") as source:  # noqa: PTH123 - a path-like of any kind
+        with _opened(file) as source:
             head = source.read(self.inline_bytes + 1)
             if len(head) <= self.inline_bytes:
                 return self.keep(head)
@@ -85,7 +96,8 @@ class Blobs:
         """The content of a row in chunks; the last one comes after the hash was checked."""
         if inline is not None:
             _check(digest_of(inline), row, path)
-            yield inline
+            if inline:
+                yield inline
             return
         if row.blake3 is None:
             return
@@ -131,14 +143,14 @@ class Blobs:
     def _put(self, stored: Stored, chunks: Iterable[bytes]) -> Stored:
         path = blob_path(stored.blake3)
         try:
-            if self.store.head(path).size == stored.size:
+            known = self.store.head(path)
+            if known.size == stored.size and datetime.now(UTC) - known.modified < YOUNG:
                 return stored
+            # Maintenance may be about to remove it, if nothing needs it: put anew, it is young.
+            self.store.put(path, chunks, mode="overwrite")
         except ObjectNotFoundError:
-            pass
-        try:
-            self.store.put(path, chunks)
-        except ObjectExistsError:  # somebody put the same meanwhile
-            return stored
+            with suppress(ObjectExistsError):  # somebody put the same meanwhile
+                self.store.put(path, chunks)
         return stored
 
     def _checked(self, pieces: Iterable[bytes], stored: Stored, *, name: str) -> Iterator[bytes]:
@@ -150,6 +162,21 @@ class Blobs:
             raise PondError(
                 f"{name} was changed while it was copied", hint="copy it when nobody writes to it"
             )
+
+
+def _opened(file: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return Path(file).open("rb")
+    except FileNotFoundError as error:
+        raise ObjectNotFoundError(
+            f"there is no local file {file}", path=str(file), hint="check the path"
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"the local file {file} can't be read: {error.strerror}",
+            path=str(file),
+            hint="check what it is, and who may read it",
+        ) from error
 
 
 def _pieces(source: IO[bytes], watch: Callable[[int], None] | None) -> Iterator[bytes]:

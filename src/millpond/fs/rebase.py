@@ -30,8 +30,16 @@ _FACTS: Final = (
 def rebase(work: Working, onto: Tree) -> Working:
     """The same changes on a newer tree."""
     made = Working(onto)
+    rearranged: dict[str, Row] = {}
     for draft in work.drafts.values():
-        made.note(_rebased(draft, onto))
+        found = _rebased(draft, onto)
+        if draft.base is not None and found.base is not None and found.base != draft.base:
+            rearranged[draft.row.node_id] = found.base
+        made.note(found)
+    for draft in list(made.drafts.values()):
+        now = rearranged.get(draft.row.node_id)
+        if now is not None:  # also where it was moved to
+            made.note(replace(draft, row=_with_table(draft.row, now)))
     drafts = made.drafts.values()
     placed = {draft.row.node_id: draft for draft in drafts if not draft.row.removed}
     for draft in drafts:
@@ -54,7 +62,16 @@ def _rebased(draft: Draft, onto: Tree) -> Draft:
         facts = {name: _fact(name, draft, draft.base, now) for name in _FACTS}
         row = replace(draft.row, version=now.version + 1, **facts)
         return replace(draft, row=row, base=now)
+    if draft.base is not None and _with_table(now, draft.base) == replace(
+        draft.base, txn_seq=now.txn_seq, timestamp=now.timestamp
+    ):  # maintenance has written its files anew, and nothing else
+        return replace(draft, base=now)
     raise _conflict(f"has {_deed(now, draft.base)} {draft.path} meanwhile", draft, now)
+
+
+def _with_table(row: Row, other: Row) -> Row:
+    """A row with the version of the table that another one names."""
+    return replace(row, delta_version=other.delta_version, staged_commit=other.staged_commit)
 
 
 def _was_there(base: Row, now: Row, onto: Tree) -> bool:

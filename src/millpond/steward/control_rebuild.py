@@ -85,7 +85,8 @@ def sync(pond: Pond) -> Synced:
     missing = [e for e in entries if e.txn_seq not in seqs and e.txn_id not in opened]
     if missing:
         control.append([record for entry in missing for record in entry.records()])
-    control.keep_settings()
+    if control.file.read() != control.metadata_rows(control.log.open()):
+        control.keep_settings()
     added += tuple(entry.txn_seq for entry in missing)
     return Synced(recovery, tuple(sorted(added)), len(over))
 

@@ -83,8 +83,8 @@ def _remove(category: str, path: str, micros: int) -> dict[str, Any]:
     }
 
 
-def remove_old(log: RowLog) -> int:
-    """Delete what has not been live for a while, files and log; how many objects that were."""
+def find_old(log: RowLog) -> list[str]:
+    """What has not been live for a while: files, and commits of the log."""
     table = log.table()
     keep = duration_millis(table.metadata, DELETED_FILES) or 0
     before = time.time() - keep / 1000
@@ -94,6 +94,12 @@ def remove_old(log: RowLog) -> int:
         for meta in log.store.list(f"{CATEGORY}=")
         if meta.path not in live and meta.modified.timestamp() < before
     ]
+    return [*old, *clean_log(table, dry_run=True).paths]
+
+
+def remove_old(log: RowLog) -> int:
+    """Delete it; how many objects that were."""
+    old = find_old(log)
     for path in old:
         log.store.delete(path)
-    return len(old) + len(clean_log(table).paths)
+    return len(old)

@@ -281,7 +281,7 @@ class _Fsck:
 
     def _orphans(self, check: TableCheck, prefix: str, path: str = "") -> None:
         for name, size in check.orphans():
-            said = "it belongs to no version: a transaction that was given up left it"
+            said = "no version needs it: pond maintain removes it when it is old enough"
             self.findings.append(Finding("orphan", path, None, f"{prefix}/{name}", said, size))
 
     def _strays(self) -> None:

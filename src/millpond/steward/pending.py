@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import SchemaError, StoreError
 from millpond.base.store import open_store
 from millpond.kernel.table import DeltaTable
+from millpond.kernel.write.conflicts import key_of
 from millpond.kernel.write.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -64,20 +65,36 @@ class PendingTable:
         return [dict(add) for tx in done for add in tx.pending.adds.values()]
 
     def restage(self, newer: DeltaTable) -> None:
-        """The same files on top of what others have appended meanwhile."""
+        """The same on top of what others have done meanwhile: appended, or rearranged files."""
         first, last = self.done[0], self.done[-1]
         again = Transaction(newer, operation="WRITE")
         if not _has_columns(newer.snapshot, last.view):
             if newer.metadata != first.base.metadata:
                 raise SchemaError("both transactions have changed its columns")
             again.view = replace(again.base, protocol=last.view.protocol, metadata=last.metadata)
-        again.add_files(self.adds)
+        if any(tx.pending.removes for tx in self.done):
+            self._replace(again)
+        else:
+            again.add_files(self.adds)
         store = open_store(self.table.location, settings=self.table.settings)
         for staged in self.staged:
             store.delete(staged.path)
         self.earlier += self.done
         self.staged, self.done, self.table, self.tx = [], [], newer, again
         self.stage()
+
+    def _replace(self, again: Transaction) -> None:
+        """Have a table hold the files that it was to hold, and no others."""
+        wanted, live = (
+            {
+                key_of(add): add
+                for add in table.files().to_arrow().to_pylist(maps_as_pydicts="lossy")
+            }
+            for table in (self.table, again.table)
+        )
+        again.remove_files([add["path"] for key, add in live.items() if key not in wanted])
+        new = [add for key, add in wanted.items() if key not in live]
+        again.add_files({k: v for k, v in add.items() if v is not None} for add in new)
 
     def rollback(self) -> None:
         """Take back everything that was put for it."""

@@ -42,14 +42,15 @@ from millpond.steward.temporal import in_utc
 from millpond.steward.write import WriteScope, owner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Mapping
+    from datetime import datetime, timedelta
 
     from millpond.fs.tree import Tree
     from millpond.plan.executor import Executor
     from millpond.steward.control_rebuild import Rebuilt, Synced
     from millpond.steward.fsck import Report
     from millpond.steward.handle import Handle
+    from millpond.steward.maintain import Maintenance
     from millpond.steward.postcommit import Follower
 
 VARIABLE: Final = "POND"
@@ -283,6 +284,26 @@ class Pond:
 
         self.check_open()
         return rebuild(self)
+
+    def maintain(
+        self,
+        *,
+        dry_run: bool = True,
+        retention: timedelta | None = None,
+        compact: bool = True,
+        progress: Callable[[str], None] | None = None,
+    ) -> Maintenance:
+        """Compact, write checkpoints, and tell what nothing needs; without `dry_run`, delete it.
+
+        `retention` is how long what is not needed any more is kept, by default what the setting
+        `maintain.retention_days` says: readers of other processes may still be at it.
+        """
+        from millpond.steward.maintain import maintain
+
+        self.check_open()
+        return maintain(
+            self, dry_run=dry_run, retention=retention, compact=compact, progress=progress
+        )
 
     def fsck(self) -> Report:
         """Check every object of the pond against what was noted when it was written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from millpond.base.errors import ScopeError
+from millpond.steward import alive
 from millpond.steward.scope import Scope
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class ReadScope(Scope):
     def __init__(self, pond: Pond, tree: Tree) -> None:
         self.pond = pond
         self.tree = tree
+        alive.note(self)
 
     def __repr__(self) -> str:
         return f"ReadScope({self.pond.location!r}, txn_seq={self.txn_seq})"

@@ -129,7 +129,7 @@ class Scope:
         found = self.locate(plain)
         if found.row is None:
             raise DirectoryError(f"{path} is the root directory", path=path)
-        if version is None or version == found.row.version:
+        if version is None:
             return found.row
         rows = self.versions(plain)
         for row in reversed(rows):

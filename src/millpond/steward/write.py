@@ -17,8 +17,10 @@ from millpond.fs.factory import config_text
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
 from millpond.fs.working import Working
+from millpond.steward import alive
 from millpond.steward.commit import Committed, Committing
 from millpond.steward.evolve import Reshaping
+from millpond.steward.pending import PendingTable
 from millpond.steward.process import OPEN
 from millpond.steward.rowwriting import RowWriting, restore_rows
 from millpond.steward.scope import BEGINS_WITH, Scope
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from millpond.fs.resolve import Located
     from millpond.fs.tree import Tree
     from millpond.kernel.table import DeltaTable
-    from millpond.steward.pending import PendingTable
     from millpond.steward.pond import Pond
 
 CHANGEABLE: Final = ("config", "extended_attributes", "factory", "max_override", "min_override")
@@ -67,6 +68,7 @@ class WriteScope(Scope):
         self._spoiled: BaseException | None = None
         self._owner = owner()
         self._committing = Committing(self, _checked(info), kind=kind)
+        alive.note(self)
 
     def __repr__(self) -> str:
         return f"WriteScope({self.pond.location!r}, txn_id={self.txn_id!r}, {len(self.work)} rows)"
@@ -360,6 +362,20 @@ class WriteScope(Scope):
         reshaping = Reshaping(renamed or {}, dropped)
         with self._step():
             return RowWriting(self, path, EntryType.SERIES, reshaping, time_column).write(rows)
+
+    def rearrange(self, path: str, runs: Iterable[Iterable[str]]) -> int:
+        """Write each run of files of a node's table as one, or few; how many that makes.
+
+        Rows stay what they are, and so does the version of the node.
+        """
+        with self._step():
+            row = self.row(path)
+            pending = self.pending.setdefault(
+                row.node_id, PendingTable(self.pond.tables.open(row), path, is_new=False)
+            )
+            made = sum(pending.transaction().rearrange(run) for run in runs)
+            edit.change(self.work, path)
+            return made
 
     def table_of(self, row: Row) -> DeltaTable:
         """The Delta table of a row, with what this transaction has written."""

@@ -39,16 +39,24 @@ class Removed:
 
 
 def clean_log(
-    table: DeltaTable, *, now: dt.datetime | None = None, dry_run: bool = False
+    table: DeltaTable,
+    *,
+    now: dt.datetime | None = None,
+    before: dt.datetime | None = None,
+    dry_run: bool = False,
 ) -> Removed:
     """Remove files of the log that have expired and that no readable version needs.
 
     Everything before the newest checkpoint that has itself expired goes; without a checkpoint
-    nothing does. `delta.logRetentionDuration` says when a file has expired.
+    nothing does. What was written `before` a time has expired, or else what is older than
+    `delta.logRetentionDuration` says.
     """
     check_upkeep(table.snapshot)
-    moment = time.time() if now is None else now.timestamp()
-    cutoff = int(moment * 1000) - (duration_millis(table.metadata, LOG_FILES) or 0)
+    if before is not None:
+        cutoff = int(before.timestamp() * 1000)
+    else:
+        moment = time.time() if now is None else now.timestamp()
+        cutoff = int(moment * 1000) - (duration_millis(table.metadata, LOG_FILES) or 0)
     store = open_store(table.location, settings=table.settings)
     files = listed(store, table.location)
     builder = LogSegmentBuilder(table.location, max_version=table.version)

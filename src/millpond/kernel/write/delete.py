@@ -142,7 +142,14 @@ def all_rows(
     snapshot: Snapshot, adds: Sequence[Mapping[str, Any]], change: str, log_engine: str | Executor
 ) -> Plan:
     """All live rows of some files, as change data."""
-    return _changed(data_plan(snapshot, _table(adds), engine=log_engine), change)
+    return _changed(live_rows(snapshot, adds, log_engine), change)
+
+
+def live_rows(
+    snapshot: Snapshot, adds: Sequence[Mapping[str, Any]], log_engine: str | Executor
+) -> Plan:
+    """All live rows of some files, in the order of the files."""
+    return data_plan(snapshot, _table(adds), engine=log_engine)
 
 
 def count_rows(
@@ -154,7 +161,7 @@ def count_rows(
     """How many live rows some files have."""
     from millpond.plan import aggregates as agg
 
-    rows = data_plan(snapshot, _table(adds), engine=log_engine)
+    rows = live_rows(snapshot, adds, log_engine)
     count: int = rows.aggregate(n=agg.count()).to_pylist(engine=engine)[0]["n"]
     return count
 

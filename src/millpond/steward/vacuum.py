@@ -1,0 +1,223 @@
+"""What nothing needs any more: objects that no version of any node names, and that are old enough.
+
+All versions that rows of the OpLog tell of are kept with all they need. What goes is what crashes
+and lost races left, files that compaction has replaced, and commits of the OpLog's log.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import unquote
+
+from millpond.base.errors import CorruptLogError, ObjectNotFoundError
+from millpond.fs.blobs import YOUNG, blob_path
+from millpond.fs.oplog.persistence import state_of
+from millpond.fs.working import Working
+from millpond.kernel.dv import DeletionVector
+from millpond.kernel.names import LOG_DIRECTORY, STAGED_COMMITS, parse_name
+from millpond.kernel.write.clean import clean_log
+from millpond.steward.alive import scopes_of
+from millpond.steward.control_upkeep import find_old
+from millpond.steward.write import WriteScope
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from millpond.base.store import ObjectMeta
+    from millpond.fs.entry import Row
+    from millpond.fs.oplog.log import LogState
+    from millpond.fs.tree import Tree
+    from millpond.steward.pond import Pond
+
+Kind = Literal["rows", "log", "data", "staged", "table", "blob", "control"]
+_DATA: Final = "data/"
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """An object that can go."""
+
+    kind: Kind
+    object: str
+    size: int
+
+
+def find_garbage(pond: Pond, before: datetime) -> list[Garbage]:
+    """What nothing needs, and nothing needed at that time or later."""
+    return list(_Vacuum(pond, before).garbage())
+
+
+def delete_garbage(pond: Pond, garbage: Iterable[Garbage], before: datetime) -> list[Garbage]:
+    """Delete it, but for blobs that somebody has used again meanwhile; what went."""
+    gone = []
+    for item in garbage:
+        if item.kind == "blob" and not _is_old(pond, item.object, before - YOUNG):
+            continue
+        pond.store.delete(item.object)
+        gone.append(item)
+    return gone
+
+
+def _is_old(pond: Pond, path: str, before: datetime) -> bool:
+    try:
+        return pond.store.head(path).modified < before
+    except ObjectNotFoundError:
+        return False
+
+
+class _Vacuum:
+    def __init__(self, pond: Pond, before: datetime) -> None:
+        self.pond = pond
+        self.before = before
+        # In this order: what was committed since the listing is named, and not in it.
+        self.objects = {meta.path: meta for meta in pond.store.list()}
+        self.tree = pond.oplog.latest()
+        self.scopes = scopes_of(pond.location)
+        self.rows = list(_all_rows(self.tree))
+
+    def garbage(self) -> Iterator[Garbage]:
+        """All of it."""
+        yield from self._row_files()
+        yield from self._log()
+        yield from self._tables()
+        yield from self._blobs()
+        for path in find_old(self.pond.control.log):
+            known = self.objects.get(f"control/{path}")
+            yield Garbage("control", f"control/{path}", known.size if known is not None else 0)
+
+    def _old(self, prefix: str) -> list[ObjectMeta]:
+        found = (meta for path, meta in self.objects.items() if path.startswith(prefix))
+        return [meta for meta in found if meta.modified < self.before]
+
+    # The OpLog
+
+    def _row_files(self) -> Iterator[Garbage]:
+        named = set(_paths(state_of(self.tree)))
+        for scope in self.scopes:
+            base = scope.tree.base if isinstance(scope.tree, Working) else scope.tree
+            named |= set(_paths(state_of(base)))  # type: ignore[arg-type]
+        named |= self._just_removed()
+        for meta in self._old(_DATA):
+            path = meta.path.removeprefix(_DATA)
+            if not path.startswith("_") and path not in named:
+                yield Garbage("rows", meta.path, meta.size)
+
+    def _just_removed(self) -> set[str]:
+        """Files that were live until lately: readers of other processes may be at them."""
+        found: set[str] = set()
+        for path, meta in self.objects.items():
+            is_log = path.startswith(f"{_DATA}{LOG_DIRECTORY}/")
+            name = parse_name(path.rpartition("/")[2]) if is_log else None
+            if name is not None and name.kind == "commit" and meta.modified >= self.before:
+                actions = _actions(self.pond, path)
+                found |= {a["remove"]["path"] for a in actions if "remove" in a}
+        return found
+
+    def _log(self) -> Iterator[Garbage]:
+        table = self.pond.oplog.log.table()
+        for path in clean_log(table, before=self.before, dry_run=True).paths:
+            meta = self.objects.get(_DATA + path)
+            yield Garbage("log", _DATA + path, meta.size if meta is not None else 0)
+
+    # Tables
+
+    def _tables(self) -> Iterator[Garbage]:
+        known = {row.node_id for row in self.rows}
+        pending = {
+            node_id
+            for scope in self.scopes
+            if isinstance(scope, WriteScope)
+            for node_id in scope.pending
+        }
+        by_table: dict[str, list[ObjectMeta]] = {}
+        for path, meta in self.objects.items():
+            if path.startswith("tables/"):
+                by_table.setdefault(path.split("/")[1], []).append(meta)
+        for node_id, metas in by_table.items():
+            if node_id in known:
+                yield from self._of_table(node_id, metas)
+            elif node_id not in pending and all(meta.modified < self.before for meta in metas):
+                yield from (Garbage("table", meta.path, meta.size) for meta in metas)
+
+    def _of_table(self, node_id: str, metas: list[ObjectMeta]) -> Iterator[Garbage]:
+        prefix = f"tables/{node_id}/"
+        staged = f"{prefix}{LOG_DIRECTORY}/{STAGED_COMMITS}/"
+        old = [meta for meta in metas if meta.modified < self.before]
+        for meta in old:
+            if meta.path.startswith(staged):
+                yield Garbage("staged", meta.path, meta.size)
+        data = [meta for meta in old if not meta.path.startswith(f"{prefix}{LOG_DIRECTORY}/")]
+        if not data:
+            return
+        place = self.pond.tables.place(node_id)
+        named = self._named(prefix, place, metas)
+        for meta in data:
+            if meta.path.removeprefix(prefix) not in named:
+                yield Garbage("data", meta.path, meta.size)
+
+    def _named(self, prefix: str, place: str, metas: list[ObjectMeta]) -> set[str]:
+        """All files that any commit of a table's log has made part of it, at any time."""
+        found: set[str] = set()
+        for meta in metas:
+            name = parse_name(meta.path.removeprefix(f"{prefix}{LOG_DIRECTORY}/"))
+            if name is None or name.kind != "commit":
+                continue
+            for action in _actions(self.pond, meta.path):
+                for kind in ("add", "cdc", "remove"):
+                    if kind in action:
+                        found |= _objects(action[kind], place)
+        return found
+
+    # Bytes
+
+    def _blobs(self) -> Iterator[Garbage]:
+        named = {blob_path(row.blake3) for row in self.rows if row.blake3}
+        for scope in self.scopes:
+            if isinstance(scope.tree, Working):
+                drafts = scope.tree.drafts.values()
+                named |= {blob_path(d.row.blake3) for d in drafts if d.row.blake3}
+        for meta in self._old("blobs/"):
+            # A transaction may rely on one that nothing names yet, if it is young.
+            if meta.path not in named and meta.modified < self.before - YOUNG:
+                yield Garbage("blob", meta.path, meta.size)
+
+
+def _all_rows(tree: Tree) -> Iterator[Row]:
+    for part in state_of(tree).files:
+        for rows in tree.partition(part).by_node.values():
+            yield from rows
+
+
+def _paths(state: LogState) -> Iterator[str]:
+    for paths in state.files.values():
+        yield from paths
+
+
+def _actions(pond: Pond, path: str) -> list[Mapping[str, Any]]:
+    """The actions of a commit; of one that can't be read nothing is guessed."""
+    try:
+        text = pond.store.get(path)
+        found = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ObjectNotFoundError:
+        return []
+    except ValueError as error:
+        raise CorruptLogError(
+            f"{path} is damaged, so that it is not known which files are needed",
+            table=pond.location,
+            path=path,
+            hint="pond fsck tells what else is damaged; restore it from a backup",
+        ) from error
+    return [action for action in found if isinstance(action, dict)]
+
+
+def _objects(action: Mapping[str, Any], place: str) -> set[str]:
+    """The objects of a file: itself, and its deletion vector."""
+    found = {unquote(action["path"])}
+    if action.get("deletionVector"):
+        vector = DeletionVector.from_dict(action["deletionVector"], table=place)
+        at = vector.location(place)
+        found |= set() if at is None else {at.removeprefix(f"{place}/")}
+    return found
