@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from tests.cli.terminal import on_terminal
 
 import millpond as mp
 from millpond.cli.main import pond as group
@@ -35,7 +36,7 @@ def full(cli: Cli, place: Path) -> Cli:
         tx.write_table("/t", [{"x": 1.0, "y": None}, {"x": float("nan"), "y": [1]}])
         tx.write_bytes("/a.txt", b"hello\n")
         tx.write_bytes("/b.txt", b"you\n")
-        tx.write_bytes("/big", os.urandom(300_000))
+        tx.write_bytes("/big", b"\0" + os.urandom(300_000))
         tx.commit()
     with mp.open(place).write() as tx:
         tx.append_series("/s/a", [{"time": at(4), "n": 4}])
@@ -307,3 +308,42 @@ def test_readers_that_go_away_are_no_error(full: Cli, place: Path, format_: str)
         said = process.stderr.read()
         assert process.wait() == 141
     assert said == b""
+
+
+class TestTerminal:
+    def test_rows_are_a_table(self, full: Cli, tmp_path: Path) -> None:
+        code, seen, said = on_terminal("cat", "/s/b", cwd=tmp_path, stream="stdout")
+        assert code == 0
+        assert seen.splitlines() == [
+            "time                     n  site",
+            "timestamp             long  string",
+            "2024-05-02T00:00:00Z    20  weir, old",
+        ]
+        assert said == "1 row\n"
+
+    def test_columns_are_cut_to_fit(self, full: Cli, tmp_path: Path) -> None:
+        _, seen, _ = on_terminal("cat", "/s/b", cwd=tmp_path, stream="stdout", columns=30)
+        assert seen.splitlines()[2] == "2024-05-02T0…    20  weir, old"
+        assert all(len(line) <= 30 for line in seen.splitlines())
+
+    def test_other_formats_are_what_they_are(self, full: Cli, tmp_path: Path) -> None:
+        args = ("cat", "/s/b", "--format", "csv")
+        _, seen, _ = on_terminal(*args, cwd=tmp_path, stream="stdout")
+        assert seen == full.ok(*args)
+        _, seen, _ = on_terminal("cat", "/a.txt", cwd=tmp_path, stream="stdout")
+        assert seen == "bye\n"
+
+    @pytest.mark.parametrize(
+        ("args", "hint"),
+        [
+            (("/s/b", "--format", "parquet"), "csv, json or table"),
+            (("/s/b", "--format", "arrow"), "csv, json or table"),
+            (("/big",), "--format raw"),
+        ],
+    )
+    def test_binary_data_is_kept_from_it(
+        self, full: Cli, tmp_path: Path, args: tuple[str, ...], hint: str
+    ) -> None:
+        code, seen, said = on_terminal("cat", *args, cwd=tmp_path, stream="stdout")
+        assert (code, seen) == (8, "")
+        assert hint in said

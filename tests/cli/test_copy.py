@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.terminal import on_terminal
 
 import millpond as mp
 
@@ -178,32 +179,11 @@ def test_large_files_take_little_memory(cli: Cli, tmp_path: Path) -> None:
         assert file.read(1) == b""
 
 
-def test_a_bar_where_somebody_looks(
-    cli: Cli, tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a terminal; elsewhere, no character of it."""
-    import pty
-
+def test_a_bar_where_somebody_looks(cli: Cli, tmp_path: Path, place: Path) -> None:
     (tmp_path / "f").write_bytes(os.urandom(5 << 20))
-    command = [sys.executable, "-m", "millpond.cli", "copy", "./f", "/f"]
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, cwd=tmp_path)
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            more = os.read(ours, 4096)
-        except OSError:  # the terminal is gone: the process has ended
-            break
-        if not more:
-            break
-        seen += more
-    os.close(ours)
-    stdout, _ = process.communicate()
-    assert process.returncode == 0
-    assert stdout == b""
-    assert b"copying" in seen
-    assert b"100%" in seen
+    code, seen, data = on_terminal("copy", "./f", "/f", cwd=tmp_path, stream="stderr")
+    assert (code, data) == (0, "")
+    assert "copying" in seen
+    assert "100%" in seen
     assert mp.open(place)["/f"].stat().size == 5 << 20
-    quiet = subprocess.run(command, capture_output=True, cwd=tmp_path, check=True)
-    assert b"copying" not in quiet.stderr
+    assert cli("copy", "./f", "/f").stderr == "copied 1 file (5.0 MiB) in transaction 2\n"

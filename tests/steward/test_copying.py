@@ -253,6 +253,14 @@ class TestInto:
             find_items(str(common))
         (common / "d").chmod(0o700)
 
+    def test_a_pond_does_not_copy_itself(self, pond: Pond, files: Path) -> None:
+        location = Path(pond.location)
+        for source in (location, location.parent, location / "data"):
+            error = refused(pond, partial(into, pond, f"host://{source}", "/x"))
+            assert "the pond itself" in error.message
+        (files / "link").symlink_to(location)
+        refused(pond, lambda: into(pond, f"host://{files}", "/x"))
+
     def test_names_that_can_not_be(self, pond: Pond, files: Path) -> None:
         (files / "d").mkdir()
         Path(os.fsdecode(os.fsencode(files / "d") + b"/\xff\xfe")).write_text("x")
@@ -542,6 +550,17 @@ class TestOut:
         (files / "t.parquet").mkdir()
         error = refused(full, lambda: out(full, "/t", target, overwrite=True))
         assert "is a directory" in error.message
+
+    def test_a_file_where_a_directory_is_needed(self, full: Pond, files: Path) -> None:
+        (files / "out").write_text("mine")
+        for args in (("/a", f"host://{files}/out"), ("/log", f"host://{files}/out/")):
+            error = refused(full, partial(out, full, *args))
+            assert "a directory is needed" in error.message
+        assert host_tree(files) == {"out": b"mine"}
+
+    def test_not_into_the_pond_itself(self, full: Pond) -> None:
+        error = refused(full, lambda: out(full, "/log", f"host://{full.location}/tables/"))
+        assert "the pond itself" in error.message
 
     def test_two_that_would_be_one(self, full: Pond, files: Path) -> None:
         with full.write() as tx:

@@ -106,6 +106,18 @@ def _kind(mode: int) -> str:
     return next((name for is_kind, name in kinds if is_kind(mode)), "no file")
 
 
+def check_outside(path: str, location: str) -> None:
+    """Refuse a file or directory of a pond itself: only the pond may look after those."""
+    inside = os.path.realpath(location)
+    real = os.path.realpath(path)
+    if real == inside or real.startswith(f"{inside}/"):
+        raise PathTypeError(
+            f"{path} belongs to the pond itself, at {location}",
+            path=path,
+            hint="name other files or directories, one by one",
+        )
+
+
 def read_chunks(path: str) -> Iterator[bytes]:
     """The bytes of a file in pieces."""
     with translated(path), Path(path).open("rb") as source:

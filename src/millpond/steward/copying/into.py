@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import PathTypeError, SchemaError
 from millpond.fs.entry import EntryType
 from millpond.steward.copying import Copied
-from millpond.steward.copying.host import HostItem, find_items, translated
+from millpond.steward.copying.host import HostItem, check_outside, find_items, translated
 from millpond.steward.copying.landing import Landing, landing
 from millpond.steward.hostrows import check_parquet, host_plan, plan_of_files
 
@@ -97,6 +97,7 @@ def copy_in(
     where = landing(tx, target, count=tops, make_parents=make_parents)
     files = []
     for place, item in found:
+        check_outside(item.path, tx.pond.location)
         path = where.path_of(item.names)
         if item.is_directory:
             where.add_directory(path)

@@ -23,7 +23,7 @@ from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import not_found, try_resolve
 from millpond.fs.walk import walk
 from millpond.steward.copying import Copied
-from millpond.steward.copying.host import translated
+from millpond.steward.copying.host import check_outside, translated
 from millpond.steward.rowfiles import FileFormat, write_rows
 from millpond.steward.selection import matching
 
@@ -113,6 +113,13 @@ def copy_out(
         or Path(target.path).is_dir()
     )
     base = target.path.rstrip("/") or "/"
+    check_outside(base, scope.pond.location)
+    if is_tree and Path(base).exists() and not Path(base).is_dir():
+        raise ObjectExistsError(
+            f"{base} is a file, and a directory is needed there",
+            path=base,
+            hint="choose another target",
+        )
     directories: dict[str, None] = {}
     files: dict[str, _File] = {}
     for path, is_directory in found.items():
