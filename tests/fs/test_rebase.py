@@ -169,6 +169,8 @@ BASE = {
                      id="a directory is made, filled and moved"),
         pytest.param(all_of(write("/b/x"), remove("/b")), write("/a/x"), ["/b", "/b/h"],
                      {"/a/x": b"new"}, id="written and removed with its directory"),
+        pytest.param(all_of(mkdir("/n"), move("/a/f", "/n"), remove("/n")), write("/b/x"),
+                     ["/a/f"], {"/b/x": b"new"}, id="moved into what is made and removed"),
         pytest.param(all_of(move("/a/f", "/c"), remove("/a")), write("/b/x"),
                      ["/a", "/a/f", "/a/sub", "/a/sub/g"], {"/b/x": b"new", "/c/f": b"1"},
                      id="one is saved, the rest removed"),

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.errors import IntegrityError, MillpondError, ObjectNotFoundError
-from millpond.fs.oplog.rows import light_columns, read_rows
+from millpond.fs.oplog.rows import check_columns, light_columns, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,7 @@ class RowFile:
             self._file = pq.ParquetFile(
                 _source(store, path), page_checksum_verification=True, pre_buffer=True
             )
+            check_columns(self._file.schema_arrow)
 
     def rows(self, part_id: str) -> list[Row]:
         """All rows, without contents."""
@@ -50,20 +51,23 @@ class RowFile:
             group += 1
         known = self._group
         if known is None or known[0] != group:
-            with self._reading():
-                table = self._file.read_row_group(group, ["content"], use_threads=False)
             # The next content that is asked for is often beside this one.
-            known = self._group = (group, table.column("content"))
+            known = self._group = (group, self._contents(group))
         found: bytes | None = known[1][number - first].as_py()
         return found
 
     def contents(self) -> Iterator[bytes | None]:
         """The contents of all rows, in their order."""
         for group in range(self._file.num_row_groups):
-            with self._reading():
-                table = self._file.read_row_group(group, ["content"], use_threads=False)
-            for value in table.column("content"):
+            for value in self._contents(group):
                 yield value.as_py()
+
+    def _contents(self, group: int) -> Any:
+        with self._reading():
+            found = self._file.read_row_group(group, ["content"], use_threads=False)
+            if len(found) != self._file.metadata.row_group(group).num_rows:
+                raise ValueError("it has fewer contents than rows")
+            return found.column("content")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -91,6 +91,15 @@ def _groups(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     yield rows[start:]
 
 
+def check_columns(schema: pa.Schema) -> None:
+    """Raise unless a file has the columns that files of rows have."""
+    for name, type_ in _TYPES.items():
+        found = schema.field(name).type
+        is_long = found in (pa.large_string(), pa.large_binary())  # others may write it so
+        if found != type_ and not (is_long and str(found) == f"large_{type_}"):
+            raise ValueError(f"its column {name} is {found}, not {type_}")
+
+
 def read_rows(table: pa.Table, part_id: str) -> list[Row]:
     """Rows out of a file, without their contents."""
     columns: list[Iterable[Any]] = []
