@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from millpond.steward.maintain import Maintenance
     from millpond.steward.pond import Pond
     from millpond.steward.write import WriteScope
+    from millpond.testing.s3 import S3Server
 
 NOTHING = timedelta()
 
@@ -491,3 +492,35 @@ def test_deletion_vectors_are_kept_as_long_as_a_version_needs_them(pond: Pond) -
     assert past(mp.open(pond.location)) == before
     assert [row["id"] for row in pond["/a/t"].to_arrow().to_pylist()] == [1, 3]
     assert mp.open(pond.location).fsck().is_sound
+
+
+# In an object store
+
+
+@pytest.mark.s3
+def test_a_pond_in_an_object_store(s3_server: S3Server) -> None:
+    place = s3_server.create_bucket("maintained") + "/pond"
+    settings = s3_server.settings()
+    pond = mp.create(place, settings=settings)
+    for number in range(9):
+        with pond.write() as tx:
+            tx.append_series("/s", measured(number))
+            tx.write_bytes("/file", BLOB + bytes([number]))
+            tx.commit()
+    pond.control.set({"fs.inline_bytes": 10})
+    root = content_root(pond.read())
+    found = pond.maintain(dry_run=False, retention=NOTHING)
+    assert [(item.path, item.after) for item in found.compacted] == [("/s", 1), ("oplog", 1)]
+    again = mp.open(place, settings=settings)
+    report = again.fsck()
+    assert report.is_sound
+    assert report.root == content_root(again.read()) == root
+    assert [each.txn_seq for each in again.control.recent(2)] == [10, 9]
+    assert again.control.setting("fs.inline_bytes") == 10
+    assert again["/file@v1"].read_bytes() == BLOB + b"\0"
+    digest = pond.read().row("/file@v3").blake3 or ""
+    pond.store.put(f"blobs/{digest[:2]}/{digest}", b"another", mode="overwrite")
+    (damage,) = again.fsck().damage
+    assert (damage.path, damage.version) == ("/file", 3)
+    assert again.rebuild_control().added == ()
+    assert again.control.incomplete() == []

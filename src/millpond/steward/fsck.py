@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import IntegrityError, MillpondError, ObjectNotFoundError
-from millpond.base.store import open_store
 from millpond.fs.blobs import blob_path, digest_of
 from millpond.fs.entry import MOVED_TO, ROOT
 from millpond.fs.oplog.log import INFO
@@ -145,7 +144,7 @@ class _Fsck:
         place = f"{self.pond.location}/{prefix}"
         start = f"{prefix}/"
         mine = {p[len(start) :]: s for p, s in self.objects.items() if p.startswith(start)}
-        return TableCheck.of(open_store(place, settings=self.pond.settings), place, mine)
+        return TableCheck.of(place, mine, settings=self.pond.settings)
 
     # The OpLog
 
@@ -248,8 +247,7 @@ class _Fsck:
         check = self._check(prefix)
         check.take_staged(staged)
         if not all(map(check.exists, named)):  # it may have been written since we looked
-            store = open_store(f"{self.pond.location}/{prefix}", settings=self.pond.settings)
-            self.objects |= {f"{prefix}/{meta.path}": meta.size for meta in store.list()}
+            self.objects |= {m.path: m.size for m in self.pond.store.list(f"{prefix}/")}
             check = self._check(prefix)
             check.take_staged(staged)
         check.check_files()

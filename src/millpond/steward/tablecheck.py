@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.errors import MillpondError, ObjectNotFoundError
+from millpond.base.store import open_store
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.names import (
     LAST_CHECKPOINT,
@@ -30,6 +31,7 @@ from millpond.kernel.write.seal import DIGEST, is_intact, stream_digest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from millpond.base.settings import Settings
     from millpond.base.store import Store
     from millpond.kernel.replay import Key
 
@@ -73,6 +75,7 @@ class TableCheck:
 
     store: Store
     location: str
+    settings: Settings | None
     objects: dict[str, int] = field(default_factory=dict)
     """The sizes of all objects that are there."""
     problems: list[Problem] = field(default_factory=list)
@@ -86,9 +89,11 @@ class TableCheck:
     _known: dict[Key, Life] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, store: Store, location: str, objects: Mapping[str, int]) -> TableCheck:
+    def of(
+        cls, location: str, objects: Mapping[str, int], *, settings: Settings | None
+    ) -> TableCheck:
         """Read a table's log, and check all of it; `objects` are those that were listed."""
-        made = cls(store, location, dict(objects))
+        made = cls(open_store(location, settings=settings), location, settings, dict(objects))
         made._read_log()
         return made
 
@@ -179,7 +184,7 @@ class TableCheck:
             if any(f"{name.version:020d}.checkpoint" in path for path in bad):
                 continue
             try:
-                table = delta_table(self.location, name.version)
+                table = delta_table(self.location, name.version, settings=self.settings)
                 files = table.files().to_arrow().to_pylist(maps_as_pydicts="lossy")
             except (MillpondError, OSError, pa.ArrowException):
                 continue
