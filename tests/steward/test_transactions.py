@@ -12,7 +12,8 @@ from tests.steward.wholeness import check_tables, rubbish
 
 import millpond as mp
 from millpond.base.errors import PathNotFoundError, PathTypeError, WriteConflictError
-from millpond.steward import commit, steps
+from millpond.steward import race as race_
+from millpond.steward import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,8 +266,8 @@ def test_an_append_behind_many_others(place: str) -> None:
 def test_a_writer_that_is_always_overtaken_gives_up(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commit, "MOST_ATTEMPTS", 3)
-    monkeypatch.setattr("millpond.steward.commit.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(race_, "MOST_ATTEMPTS", 3)
+    monkeypatch.setattr("millpond.steward.race.time.sleep", lambda seconds: None)
     other, pond = mp.open(place), mp.open(place)
     count = [0]
     inner = pond.oplog.commit

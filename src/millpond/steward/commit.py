@@ -7,30 +7,24 @@
 from __future__ import annotations
 
 import logging
-import random
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millpond.base.errors import MillpondError, WriteConflictError
-from millpond.fs.oplog.persistence import state_of
-from millpond.fs.persistence import Commit
-from millpond.fs.rebase import rebase
+from millpond.base.errors import MillpondError
 from millpond.kernel.write.commit import fate_of
 from millpond.steward.control import Record, as_json
 from millpond.steward.process import OPEN, this_process
+from millpond.steward.race import Race
 from millpond.steward.steps import step
 
 if TYPE_CHECKING:
     from millpond.fs.tree import Tree
-    from millpond.steward.pending import PendingTable
     from millpond.steward.pond import Pond
     from millpond.steward.write import WriteScope
 
-MOST_ATTEMPTS: Final = 500
-LONGEST_WAIT: Final = 0.25
 _log = logging.getLogger("millpond.steward")
 
 
@@ -54,10 +48,7 @@ class Committing:
         self.kind = kind
         self._began = False
         self._start = time.monotonic()
-        self._attempts = 0
-        self._trying: Tree | None = None
-        """The tree behind which a put has begun whose answer is not there yet."""
-        self._made: Tree | None = None
+        self._race = Race(scope)
 
     @property
     def pond(self) -> Pond:
@@ -75,124 +66,40 @@ class Committing:
 
     def run(self) -> Committed:
         """Steps 3 to 8."""
-        scope = self.scope
-        if not scope.work.drafts:
+        base = self.scope.work.base
+        if not self.scope.work.drafts:
             self.take_back(None)
-            tree = scope.work.base
-            return Committed(tree.txn_seq, tree.version, is_empty=True)
+            return Committed(base.txn_seq, base.version, is_empty=True)
+        try:
+            return self._finish(self._pass())
+        finally:
+            self._race.turn.give()
+
+    def _pass(self) -> Tree:
+        """Steps 3 and 4: the tree with the transaction."""
+        race = self._race
         try:
             self.begin()
             with step("stage"):
-                self._stage()
+                race.stage()
             with step("oplog"):
-                self._race()
+                race.run({**self.info, "kind": self.kind})
         except BaseException as error:
             self._settle(error)
-            if self._made is None or not isinstance(error, Exception):
+            if race.made is None or not isinstance(error, Exception):
                 raise
-        return self._finish()
-
-    # Steps 3 and 4
-
-    def _stage(self) -> None:
-        """Stage the commits of tables, and note them in the rows of their nodes."""
-        scope = self.scope
-        used = {node_id for _, node_id in scope.work.drafts}
-        for node_id in [node_id for node_id in scope.pending if node_id not in used]:
-            scope.pending.pop(node_id).rollback()  # it was made and removed again
-        for pending in scope.pending.values():
-            with step("stage_table"):
-                pending.stage()
-        for key in [key for key in scope.work.drafts if key[1] in scope.pending]:
-            self._note(key)
-
-    def _note(self, key: tuple[str, str]) -> None:
-        """Have the row of a node name what is staged for it."""
-        drafts = self.scope.work.drafts
-        draft, pending = drafts[key], self.scope.pending[key[1]]
-        paths = " ".join(staged.path for staged in pending.staged)
-        row = replace(draft.row, delta_version=pending.table.version, staged_commit=paths)
-        drafts[key] = replace(draft, row=row)
-
-    def _race(self) -> None:
-        """Put the OpLog commit; who comes second goes behind, or is in the way."""
-        scope, oplog, tables = self.scope, self.pond.oplog, self.pond.tables
-        tree = scope.work.base
-        for self._attempts in range(1, MOST_ATTEMPTS + 1):
-            # Whoever goes on from a transaction sees to it that it is published.
-            tables.publish(state_of(tree).last.get("staged", ()))
-            stranger = self._stranger()
-            if stranger is None:
-                rows = [draft.row for draft in scope.work.drafts.values()]
-                self._trying = tree
-                self._made = oplog.commit(tree, rows, Commit(scope.txn_id, self._info()))
-                if self._made is not None:
-                    return
-                self._trying = None
-                time.sleep(random.uniform(0, min(LONGEST_WAIT, 0.004 * self._attempts)))
-            newer = oplog.refresh(tree)
-            if stranger is not None and newer is tree:
-                raise _went_round(stranger)
-            tree = newer
-            tables.publish(state_of(tree).last.get("staged", ()))
-            self._rebase(tree)
-        raise WriteConflictError(
-            f"the pond is busy: {MOST_ATTEMPTS} attempts to commit were overtaken",
-            path="/",
-            hint="try again",
-        )
-
-    def _stranger(self) -> PendingTable | None:
-        """A table whose next version is there: by another transaction, or by who knows whom."""
-        for node_id, pending in self.scope.pending.items():
-            if pending.staged and self.pond.tables.has(node_id, pending.staged[0].version):
-                return pending
-        return None
-
-    def _rebase(self, onto: Tree) -> None:
-        scope = self.scope
-        older = scope.work
-        scope.work = scope.tree = rebase(older, onto)
-        for key, draft in list(scope.work.drafts.items()):
-            pending = scope.pending.get(key[1])
-            if pending is None or draft.base == older.drafts[key].base or draft.base is None:
-                continue
-            try:
-                pending.restage(self.pond.tables.open(draft.base))
-            except MillpondError as error:
-                raise WriteConflictError(
-                    f"{draft.path} was changed meanwhile: {error.message}",
-                    path=draft.path,
-                    txn_seq=draft.base.txn_seq,
-                    hint="look at what is there now, and try again",
-                ) from error
-            self._note(key)
-
-    def _info(self) -> dict[str, Any]:
-        """What the OpLog commit says of itself: whoever finds it can finish the transaction."""
-        staged = self._staged()
-        return {**self.info, "kind": self.kind, **({"staged": staged} if staged else {})}
-
-    def _staged(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "node_id": node_id,
-                "version": pending.table.version,
-                "paths": [staged.path for staged in pending.staged],
-            }
-            for node_id, pending in self.scope.pending.items()
-            if pending.staged
-        ]
+        assert race.made is not None
+        return race.made
 
     def _settle(self, error: BaseException) -> None:
         """After a failure: if the moment has not passed, everything goes back."""
-        tree, fate = self._trying, None
-        if self._made is None and tree is not None:
-            store, mine = self.pond.oplog.log.store, self.scope.txn_id
-            fate = fate_of(store, tree.version + 1, mine, error)
-            self._made = self.pond.oplog.refresh(tree) if fate else None
-        if self._made is not None:
-            self._passed(self._made)
+        race, oplog = self._race, self.pond.oplog
+        tree, fate = race.trying, None
+        if race.made is None and tree is not None:
+            fate = fate_of(oplog.log.store, tree.version + 1, self.scope.txn_id, error)
+            race.made = oplog.refresh(tree) if fate else None
+        if race.made is not None:
+            self._passed(race.made)
         elif tree is None or fate is False:
             self.take_back(error)
         # Otherwise nobody can know yet, and nothing is touched.
@@ -202,18 +109,18 @@ class Committing:
     def _passed(self, tree: Tree) -> Committed:
         """The data is safe, whatever happens from here on."""
         base = self.scope.work.base
-        done = Committed(base.txn_seq + 1, base.version + 1, max(self._attempts, 1))
+        done = Committed(base.txn_seq + 1, base.version + 1, max(self._race.attempts, 1))
         self.scope.result = done
         self.pond.leave(self.scope)  # what follows a commit may be transactions of their own
         self.pond.moved_on(tree)
         return done
 
-    def _finish(self) -> Committed:
+    def _finish(self, tree: Tree) -> Committed:
         """What follows the moment: what fails here is left to `recover`, or to who comes next."""
-        assert self._made is not None
-        done = self._passed(self._made)
+        done = self._passed(tree)
         try:
-            self._follow(self._made, done)
+            self._publish()
+            self._follow(tree, done)
         except (MillpondError, OSError, pa.ArrowException) as error:
             _log.warning(
                 "transaction %d is committed, but what follows was left undone: %s",
@@ -222,13 +129,17 @@ class Committing:
             )
         return done
 
-    def _follow(self, tree: Tree, done: Committed) -> None:
-        pond, staged = self.pond, self._staged()
+    def _publish(self) -> None:
+        tables = self.pond.tables
         with step("publish"):
-            pond.tables.publish(staged)
+            tables.publish(self._race.staged())
+        self._race.turn.give()
         for node_id, pending in self.scope.pending.items():
-            pond.tables.keep(node_id, pending.published())
-        self._look_after(done, staged)
+            tables.keep(node_id, pending.published())
+
+    def _follow(self, tree: Tree, done: Committed) -> None:
+        pond = self.pond
+        self._look_after(done)
         with step("data_committed"):
             committed = self._record("data_committed", done)
             followers = pond.post_commit(self.kind, tree, done.txn_seq)
@@ -241,9 +152,9 @@ class Committing:
             last = self._record("completed", done)
             pond.control.record(*([last] if followers else [committed, last]))
 
-    def _look_after(self, done: Committed, staged: list[dict[str, Any]]) -> None:
+    def _look_after(self, done: Committed) -> None:
         try:
-            self.pond.tables.look_after(staged)
+            self.pond.tables.look_after(self._race.staged())
             self.pond.oplog.log.look_after(done.version)
         except (MillpondError, OSError, pa.ArrowException) as error:
             _log.warning("the upkeep after transaction %d failed: %s", done.txn_seq, error)
@@ -276,15 +187,3 @@ class Committing:
             factory_name=self.info.get("factory_name"),
             config_path=self.info.get("config_path"),
         )
-
-
-def _went_round(pending: PendingTable) -> WriteConflictError:
-    """Once such a commit were ratified, it could never be published."""
-    version = pending.staged[0].version
-    return WriteConflictError(
-        f"{pending.path} can't be written: somebody who went round the pond has put a version "
-        f"{version} into its table",
-        path=pending.path,
-        hint=f"take what you need out of {pending.table.location}, then remove version {version} "
-        "and all later ones from its _delta_log",
-    )

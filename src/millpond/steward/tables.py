@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from millpond.base.settings import Settings
-    from millpond.base.store import Store
+    from millpond.base.store import ObjectMeta, Store
     from millpond.fs.entry import Row
     from millpond.plan.types import Struct
 
@@ -36,6 +37,7 @@ DIRECTORY: Final = "tables"
 CHECKPOINT_EVERY: Final = 10
 MOST_COMMITS: Final = 20
 MOST_KEPT: Final = 1000
+MOST_STEPS: Final = 10
 _log = logging.getLogger("millpond.steward")
 
 
@@ -73,13 +75,34 @@ class NodeTables:
         if kept is not None and kept.version == version:
             return kept
         try:
-            found = delta_table(place, version, settings=self.settings)
+            found = kept and self._advanced(kept, row)
+            found = found or delta_table(place, version, settings=self.settings)
         except VersionNotFoundError:
             if not row.staged_commit:
                 raise
             return self._open_staged(row)
         self.keep(row.node_id, found)
         return found
+
+    def _advanced(self, kept: DeltaTable, row: Row) -> DeltaTable | None:
+        """A version that is a few commits behind one that is known; None if it has to be opened."""
+        wanted, store = row.delta_version or 0, self.store(row.node_id)
+        if not 0 < wanted - kept.version <= MOST_STEPS:
+            return None
+        commits = []
+        for version in range(kept.version + 1, wanted + 1):
+            try:
+                meta = store.head(log_path(commit_name(version)))
+                actions = read_winner(store, version, kept.location).actions
+            except ObjectNotFoundError:
+                return None
+            if "metaData" in actions or "protocol" in actions:
+                return None
+            commits.append(StagedCommit(kept.location, version, "", meta.size, _millis(meta)))
+        segment = kept.snapshot.segment
+        files = (*segment.commits, *(commit.published() for commit in commits))
+        newer = replace(kept.snapshot, segment=replace(segment, version=wanted, commits=files))
+        return DeltaTable(newer, self.settings)
 
     def _open_staged(self, row: Row) -> DeltaTable:
         """A table whose last commits are in the OpLog, and were not published yet."""
@@ -102,10 +125,10 @@ class NodeTables:
         for path in paths:
             with suppress(ObjectNotFoundError):
                 meta = store.head(path)
-                millis = int(meta.modified.timestamp() * 1000)
-                found.append(
-                    StagedCommit(self.place(node_id), _version(path), path, meta.size, millis)
+                commit = StagedCommit(
+                    self.place(node_id), _version(path), path, meta.size, _millis(meta)
                 )
+                found.append(commit)
         return found
 
     def has(self, node_id: str, version: int) -> bool:
@@ -202,6 +225,10 @@ class NodeTables:
                 write_checkpoint(delta_table(place, version, settings=self.settings))
             except (MillpondError, OSError) as error:
                 _log.warning("no checkpoint of %s: %s", item["node_id"], error)
+
+
+def _millis(meta: ObjectMeta) -> int:
+    return int(meta.modified.timestamp() * 1000)
 
 
 def _version(path: str) -> int:

@@ -155,10 +155,11 @@ class RowLog:
             last = winner.info.get(INFO) or last
         if files is None:
             # Commits between may have been cleaned away, with a checkpoint behind them.
-            return state if self._is_newest(state.version) else self.open()
+            return state if self.has(state.version) else self.open()
         return LogState(version, files, dict(last))
 
-    def _is_newest(self, version: int) -> bool:
+    def has(self, version: int) -> bool:
+        """Whether the commit of a version is in the log."""
         try:
             self.store.head(log_path(commit_name(version)))
         except ObjectNotFoundError:

@@ -163,6 +163,10 @@ class OpLog:
                 made.keep(part, partition)
         return made
 
+    def is_overtaken(self, tree: Tree) -> bool:
+        """Whether something has come behind a tree, at a glance."""
+        return self.log.has(tree.version + 1)
+
     def as_of(self, *, txn_seq: int | None = None, micros: int | None = None) -> Tree:
         """The pond as it was: its rows tell, so no old version of the table is needed."""
         tree = self.latest()

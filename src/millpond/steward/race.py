@@ -1,0 +1,154 @@
+"""Steps 3 and 4 of a commit: tables are staged, and the OpLog commit is put behind those of others.
+
+Who is overtaken waits for its turn, goes behind what has come, node by node, and tries again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import MillpondError, WriteConflictError
+from millpond.fs.oplog.persistence import state_of
+from millpond.fs.persistence import Commit
+from millpond.fs.rebase import rebase
+from millpond.steward.steps import step
+from millpond.steward.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.fs.tree import Tree
+    from millpond.steward.pending import PendingTable
+    from millpond.steward.write import WriteScope
+
+MOST_ATTEMPTS: Final = 500
+LONGEST_WAIT: Final = 1.0
+LONGEST_QUEUE: Final = 4
+"""So many attempts of one's own are waited for at most."""
+
+
+class Race:
+    """One transaction on its way to the moment."""
+
+    def __init__(self, scope: WriteScope) -> None:
+        self.scope = scope
+        self.turn = Turn(scope.pond.location)
+        self.attempts = 0
+        self.trying: Tree | None = None
+        """The tree behind which a put has begun whose answer is not there yet."""
+        self.made: Tree | None = None
+        """The tree with the transaction: the moment has passed."""
+
+    def stage(self) -> None:
+        """Stage the commits of tables, and note them in the rows of their nodes."""
+        scope = self.scope
+        used = {node_id for _, node_id in scope.work.drafts}
+        for node_id in [node_id for node_id in scope.pending if node_id not in used]:
+            scope.pending.pop(node_id).rollback()  # it was made and removed again
+        for pending in scope.pending.values():
+            with step("stage_table"):
+                pending.stage()
+        for key in [key for key in scope.work.drafts if key[1] in scope.pending]:
+            self._note(key)
+
+    def staged(self) -> list[dict[str, Any]]:
+        """What is staged, for whoever publishes it."""
+        return [
+            {
+                "node_id": node_id,
+                "version": pending.table.version,
+                "paths": [staged.path for staged in pending.staged],
+            }
+            for node_id, pending in self.scope.pending.items()
+            if pending.staged
+        ]
+
+    def run(self, info: Mapping[str, Any]) -> None:
+        """Put the OpLog commit; who comes second goes behind, or is in the way."""
+        tree = self.scope.work.base
+        for self.attempts in range(1, MOST_ATTEMPTS + 1):
+            begun = time.monotonic()
+            # Whoever goes on from a transaction sees to it that it is published.
+            self.scope.pond.tables.publish(state_of(tree).last.get("staged", ()))
+            stranger = self._stranger()
+            if stranger is None and self._put(tree, info):
+                return
+            if not self.turn.take():
+                self._wait(time.monotonic() - begun)
+            newer = self.scope.pond.oplog.refresh(tree)
+            if stranger is not None and newer is tree:
+                raise _went_round(stranger)
+            tree = newer
+            self.scope.pond.tables.publish(state_of(tree).last.get("staged", ()))
+            self._rebase(tree)
+        raise WriteConflictError(
+            f"the pond is busy: {MOST_ATTEMPTS} attempts to commit were overtaken",
+            path="/",
+            hint="try again",
+        )
+
+    def _put(self, tree: Tree, info: Mapping[str, Any]) -> bool:
+        scope, staged = self.scope, self.staged()
+        if scope.pond.oplog.is_overtaken(tree):
+            return False
+        rows = [draft.row for draft in scope.work.drafts.values()]
+        said = {**info, **({"staged": staged} if staged else {})}
+        self.trying = tree
+        self.made = scope.pond.oplog.commit(tree, rows, Commit(scope.txn_id, said))
+        if self.made is None:
+            self.trying = None
+        return self.made is not None
+
+    def _wait(self, spent: float) -> None:
+        """Make room for others: the more of them there are, the longer an attempt takes."""
+        time.sleep(random.uniform(0, min(LONGEST_WAIT, spent * min(self.attempts, LONGEST_QUEUE))))
+
+    def _stranger(self) -> PendingTable | None:
+        """A table whose next version is there: by another transaction, or by who knows whom."""
+        for node_id, pending in self.scope.pending.items():
+            if pending.staged and self.scope.pond.tables.has(node_id, pending.staged[0].version):
+                return pending
+        return None
+
+    def _rebase(self, onto: Tree) -> None:
+        scope = self.scope
+        older = scope.work
+        scope.work = scope.tree = rebase(older, onto)
+        for key, draft in list(scope.work.drafts.items()):
+            pending = scope.pending.get(key[1])
+            if pending is None or draft.base == older.drafts[key].base or draft.base is None:
+                continue
+            try:
+                pending.restage(scope.pond.tables.open(draft.base))
+            except MillpondError as error:
+                raise WriteConflictError(
+                    f"{draft.path} was changed meanwhile: {error.message}",
+                    path=draft.path,
+                    txn_seq=draft.base.txn_seq,
+                    hint="look at what is there now, and try again",
+                ) from error
+            for other in [other for other in scope.work.drafts if other[1] == key[1]]:
+                self._note(other)
+
+    def _note(self, key: tuple[str, str]) -> None:
+        """Have the row of a node name what is staged for it."""
+        drafts = self.scope.work.drafts
+        draft, pending = drafts[key], self.scope.pending[key[1]]
+        paths = " ".join(staged.path for staged in pending.staged)
+        row = replace(draft.row, delta_version=pending.table.version, staged_commit=paths)
+        drafts[key] = replace(draft, row=row)
+
+
+def _went_round(pending: PendingTable) -> WriteConflictError:
+    """Once such a commit were ratified, it could never be published."""
+    version = pending.staged[0].version
+    return WriteConflictError(
+        f"{pending.path} can't be written: somebody who went round the pond has put a version "
+        f"{version} into its table",
+        path=pending.path,
+        hint=f"take what you need out of {pending.table.location}, then remove version {version} "
+        "and all later ones from its _delta_log",
+    )
