@@ -185,10 +185,10 @@ class OpLog:
         found = bisect_right(range(state.version + 1), micros, key=self._time_of) - 1
         if found < 0:
             return 0  # before there was a pond
-        said = self._said_until(found)
-        if said is not None:
+        said = self.log.said(found)
+        if said:
             return int(said["txn_seq"])
-        # Commits of that time have left the log, but rows stay.
+        # Commits of that time have left the log, or say nothing, but rows stay.
         rows = (
             row
             for part in state.files
@@ -198,16 +198,8 @@ class OpLog:
         return max((row.txn_seq for row in rows if row.timestamp <= micros), default=0)
 
     def _time_of(self, version: int) -> int:
-        said = self._said_until(version)
-        return 0 if said is None else int(said["timestamp"])
-
-    def _said_until(self, version: int) -> dict[str, Any] | None:
-        """What the last commit of ours up to a version says; None if it has left the log."""
         said = self.log.said(version)
-        while said == {} and version > 0:
-            version -= 1
-            said = self.log.said(version)
-        return said or None
+        return int(said["timestamp"]) if said else 0
 
     def commit(self, base: Tree, rows: Sequence[Row], commit: Commit) -> Tree | None:
         """Write one transaction behind a tree; None if another one came first."""
