@@ -404,7 +404,7 @@ def test_rows_of_another_path_come_in(pond: Pond) -> None:
     assert rows_at(pond, "/t") == [{"id": 20, "name": "one"}]
 
 
-@pytest.mark.parametrize("rows", [5, "text", {"a": 1}, None, object()], ids=repr)
+@pytest.mark.parametrize("rows", [5, "text", {"a": 1}, None, NotImplemented], ids=repr)
 def test_what_has_no_rows_is_refused(pond: Pond, rows: Any) -> None:
     with pond.write() as tx, pytest.raises(PathTypeError, match=f"a {type(rows).__name__} has no"):
         tx.write_table("/x", rows)
