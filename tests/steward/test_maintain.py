@@ -75,6 +75,7 @@ def vacuum(pond: Pond) -> Maintenance:
 def test_compaction_changes_no_content_and_no_version(pond: Pond) -> None:
     root, before = content_root(pond.read()), past(pond)
     versions = [stat.version for stat in pond["/a/b/s"].versions()]
+    modified = pond["/a/b/s"].stat().modified
     found = pond.maintain()
     assert {(item.path, item.before, item.after) for item in found.compacted} == {
         ("/a/b/s", 11, 1),
@@ -87,6 +88,7 @@ def test_compaction_changes_no_content_and_no_version(pond: Pond) -> None:
         assert content_root(each.read()) == root
         assert past(each) == before
         assert [stat.version for stat in each["/a/b/s"].versions()] == versions
+        assert each["/a/b/s"].stat().modified == modified
     report = pond.fsck()
     assert (report.findings, report.root) == ((), root)
 

@@ -97,9 +97,19 @@ class Row:
     removed: bool = False
 
     @property
+    def written(self) -> int:
+        """When it happened; that maintenance has written files anew since does not count."""
+        text = self.extended_attributes
+        if text is not None and REARRANGED in text:
+            version, micros = self.attributes[REARRANGED]
+            if version == self.version:
+                return int(micros)
+        return self.timestamp
+
+    @property
     def time(self) -> datetime:
-        """When it happened."""
-        return from_micros(self.timestamp)
+        """When it was `written`."""
+        return from_micros(self.written)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -119,6 +129,9 @@ MOVED_FROM: Final = "millpond.moved_from"
 MOVED_TO: Final = "millpond.moved_to"
 """An attribute of the row that took a moved node out of its old directory: the ids of the
 directories down to its new one, with `/` between them; empty for the root."""
+
+REARRANGED: Final = "millpond.rearranged"
+"""An attribute of a node whose files were written anew: its version, and when that was written."""
 
 
 def from_micros(micros: int) -> datetime:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import WriteConflictError
-from millpond.fs.entry import MOVED_TO, ROOT, EntryType
+from millpond.fs.entry import MOVED_TO, REARRANGED, ROOT, EntryType
 from millpond.fs.working import Draft, Working
 
 if TYPE_CHECKING:
@@ -62,11 +62,15 @@ def _rebased(draft: Draft, onto: Tree) -> Draft:
         facts = {name: _fact(name, draft, draft.base, now) for name in _FACTS}
         row = replace(draft.row, version=now.version + 1, **facts)
         return replace(draft, row=row, base=now)
-    if draft.base is not None and _with_table(now, draft.base) == replace(
-        draft.base, txn_seq=now.txn_seq, timestamp=now.timestamp
-    ):  # maintenance has written its files anew, and nothing else
-        return replace(draft, base=now)
+    if draft.base is not None and _content(now) == _content(draft.base):
+        return replace(draft, base=now)  # maintenance has written its files anew, and nothing else
     raise _conflict(f"has {_deed(now, draft.base)} {draft.path} meanwhile", draft, now)
+
+
+def _content(row: Row) -> Row:
+    """A row without what maintenance changes."""
+    plain = row.with_attributes(**{REARRANGED: None})
+    return replace(plain, txn_seq=0, timestamp=0, delta_version=None, staged_commit=None)
 
 
 def _with_table(row: Row, other: Row) -> Row:

@@ -90,7 +90,7 @@ class Record:
         return {**asdict(self), "timestamp": from_micros(self.timestamp)}
 
 
-_NAMES: Final = frozenset(field.name for field in fields(Record))
+_NAMES: Final = tuple(field.name for field in fields(Record))
 
 
 def to_parquet(records: Sequence[Record]) -> bytes:
@@ -146,7 +146,7 @@ def stored_columns(table: pa.Table) -> pa.Table:
 
 def to_text(records: Iterable[Record]) -> bytes:
     """Records as JSON, sealed."""
-    rows = [{k: v for k, v in asdict(r).items() if v is not None} for r in records]
+    rows = [{n: v for n in _NAMES if (v := getattr(r, n)) is not None} for r in records]
     return sealed(json.dumps({"records": rows, SEAL: UNSEALED}, separators=(",", ":")).encode())
 
 

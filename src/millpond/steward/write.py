@@ -12,7 +12,7 @@ from millpond.base.errors import PathError, PathTypeError, PlanError, ScopeError
 from millpond.base.ids import TxnId
 from millpond.fs import edit
 from millpond.fs.edit import Stored
-from millpond.fs.entry import EntryType
+from millpond.fs.entry import REARRANGED, EntryType
 from millpond.fs.factory import config_text
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
@@ -374,7 +374,8 @@ class WriteScope(Scope):
                 row.node_id, PendingTable(self.pond.tables.open(row), path, is_new=False)
             )
             made = sum(pending.transaction().rearrange(run) for run in runs)
-            edit.change(self.work, path)
+            told = row.with_attributes(**{REARRANGED: [row.version, row.written]})
+            edit.change(self.work, path, extended_attributes=told.extended_attributes)
             return made
 
     def table_of(self, row: Row) -> DeltaTable:

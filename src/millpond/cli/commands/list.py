@@ -62,7 +62,7 @@ def command(
     if order == "size":
         found.sort(key=lambda node: -(node.row.size or 0))
     elif order == "time":
-        found.sort(key=lambda node: -node.row.timestamp)
+        found.sort(key=lambda node: -node.row.written)
     if not found:
         context.out.say("nothing is there yet")
     if context.as_json:
@@ -138,7 +138,7 @@ def _line(node: _Node, tree: TreeLike, *, is_long: bool) -> dict[str, Any]:
         "type": kind,
         "size": row.size,
         "version": row.version,
-        "time": row.timestamp,
+        "time": row.written,
         **more,
         "path": path,
     }
