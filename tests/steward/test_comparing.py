@@ -40,6 +40,10 @@ def _write(path: str, content: bytes, tx: WriteScope, *, series: bool = False) -
     tx.write_bytes(path, content, series=series)
 
 
+def _append(number: int, tx: WriteScope) -> None:
+    tx.append_series("/s", [{"time": at(1 + number), "n": number}])
+
+
 def at(day: int) -> datetime:
     return datetime(2024, 5, day, tzinfo=UTC)
 
@@ -244,6 +248,18 @@ class TestRows:
         do(pond, lambda tx: tx.write_table("/t", [{"n": 1}, {"n": 2}]))
         found = row_diff(pond, "/t@v1", "/t@v2")
         assert (found.added, found.removed, found.by) == (2, 2, "counts")
+
+    def test_compaction_is_no_difference(self, pond: Pond) -> None:
+        for number in range(10):
+            do(pond, partial(_append, number))
+        seq = pond.read().txn_seq
+        before = pond.read()
+        assert "/s" in {done.path for done in pond.maintain().compacted}
+        assert compare_trees(pond.read(as_of=seq), pond.read()) == []
+        old, new = Side(before, "/s", "old"), Side(pond.read(), "/s", "new")
+        assert compare_nodes(old, new).is_same
+        found = row_diff(pond, "/s@v9", "/s@v10")
+        assert (found.added, found.removed) == (1, 0)
 
     def test_odd_values(self, pond: Pond) -> None:
         nan = float("nan")

@@ -218,6 +218,14 @@ class TestOverlaps:
         assert found.sources == ("/s@v3",)
         assert found.overlaps == ()
 
+    def test_compaction_changes_nothing(self, pond: Pond) -> None:
+        for number in range(10):
+            append(pond, "/s", number, number + 1)
+        before = detect_overlaps(pond.read(), ["/s"])
+        assert len(before.overlaps) == 9
+        assert "/s" in {done.path for done in pond.maintain().compacted}
+        assert detect_overlaps(pond.read(), ["/s"]) == before
+
     def test_only_series(self, pond: Pond) -> None:
         with pond.write() as tx:
             tx.write_bytes("/f", b"")
