@@ -5,4 +5,6 @@
 - `commit`: the eight steps; `steps` names them for tests that crash there
 - `tables`: the Delta tables behind tables, series and collections
 - `control`: what was done, when and by whom; `recover`: what a crash left
+- `places`: what an argument names; `selection`: what several hold; `hostrows`: files here
+- `copying`, `comparing`, `describing`, `bounds`, `overlaps`: what commands of the same names do
 """
