@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from obstore.exceptions import BaseError
 from obstore.store import S3Store, from_url
@@ -15,8 +17,9 @@ from millpond.base.store.path import check_path
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
-    from millpond.base.settings import Settings
+    from millpond.base.settings import Settings, StoreSettings
 
+_KEPT: Final = 256
 _RETRY: RetryConfig = {"max_retries": 6, "retry_timeout": timedelta(seconds=60)}
 
 
@@ -27,7 +30,19 @@ def open_s3(rest: str, *, settings: Settings) -> ObjectStore:
         raise ConfigError("an s3:// location needs a bucket", hint="s3://bucket/prefix")
     if prefix:
         check_path(prefix)
-    given = settings.store
+    known = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
+    return _open_s3(bucket, prefix, settings.store, known)
+
+
+@lru_cache(maxsize=_KEPT)
+def _open_s3(
+    bucket: str, prefix: str, given: StoreSettings, known: tuple[tuple[str, str], ...]
+) -> ObjectStore:
+    """A client takes milliseconds to make, and keeps connections: the same one serves again.
+
+    `known` are AWS's variables, which it reads by itself.
+    """
+    del known
     # Without this, "create" could not be kept for objects of several parts.
     config: S3Config = {"copy_if_not_exists": "multipart"}
     client: ClientConfig = {"allow_http": given.allow_http}
@@ -55,6 +70,11 @@ def open_s3(rest: str, *, settings: Settings) -> ObjectStore:
     except (BaseError, ValueError) as error:
         raise ConfigError(f"s3://{bucket} can't be opened: {_first_line(error)}") from None
     return ObjectStore(raw, url=f"s3://{bucket}/{prefix}")
+
+
+# Connections and threads of a client do not survive a fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_s3.cache_clear)
 
 
 def open_cloud(url: str) -> ObjectStore:
