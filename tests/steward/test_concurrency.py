@@ -37,6 +37,7 @@ def test_a_few_writers(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sixteen_writers(tmp_path: Path, kind: str) -> None:
     race(Crowd(str(tmp_path / "pond"), kind, writers=16, each=50, readers=2), tmp_path)
@@ -55,6 +56,7 @@ def test_a_few_writers_in_an_object_store(s3_server: S3Server, tmp_path: Path, k
 
 @pytest.mark.slow
 @pytest.mark.s3
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_sixteen_writers_in_an_object_store(s3_server: S3Server, tmp_path: Path, kind: str) -> None:
     race(in_bucket(s3_server, kind, writers=16, each=50, readers=2), tmp_path)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from millpond.steward.pond import Pond
+    from millpond.steward.read import ReadScope
     from millpond.steward.write import WriteScope
 
 
@@ -442,6 +443,26 @@ def test_one_version_of_a_series_is_what_it_brought(pond: Pond) -> None:
     start = measured(11)[0]["timestamp"]
     assert scope.to_arrow("/s@v2", time_start=start).num_rows == 1
     assert scope.to_arrow("/s@v2", columns=["level"]).to_pydict() == {"level": [10.0, 11.0]}
+
+
+def test_one_version_of_a_series_whose_files_were_rearranged(place: str, pond: Pond) -> None:
+    for number in range(10):
+        committed(pond, appending(10 + number))
+    assert [item.path for item in pond.maintain().compacted][:1] == ["/s"]
+    for each in (pond, mp.open(place)):
+        scope = each.read()
+        assert scope.delta("/s").files().num_rows == 1
+        assert scope.to_arrow("/s").num_rows == 13
+        assert rows_of_versions(scope) == [3] + [1] * 10
+    committed(pond, appending(30))
+    assert rows_of_versions(pond.read()) == [3] + [1] * 11
+    committed(pond, restoring("/s@v11"))
+    assert pond["/s"].to_arrow().num_rows == 13
+    check_tables(mp.open(place))
+
+
+def rows_of_versions(scope: ReadScope) -> list[int]:
+    return [scope.to_arrow(f"/s@v{row.version}").num_rows for row in scope.versions("/s")]
 
 
 def test_one_version_of_a_series_of_bytes(pond: Pond) -> None:

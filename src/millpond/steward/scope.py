@@ -142,7 +142,7 @@ class Scope:
         )
 
     def versions(self, path: str) -> list[Row]:
-        """What was written to a node, oldest first: the last row of each version."""
+        """What was written to a node, oldest first: each version as it was written."""
         found = self.locate(path)
         if found.row is None:
             return []
