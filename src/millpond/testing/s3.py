@@ -2,7 +2,8 @@
 
 The server is moto's. Moto looks for an object and then writes it without a lock in between, so two
 conditional puts could both win. S3 promises that they can't, therefore requests that change
-something are handled here one after the other; those that read run in parallel.
+something are handled here one after the other, and listings, which moto breaks off when something
+changes meanwhile, with them; those that read run in parallel.
 
     with S3Server() as server:
         store = open_store(server.create_bucket("pond"), settings=server.settings())
@@ -97,7 +98,8 @@ def one_change_at_a_time(app: WsgiApp) -> WsgiApp:
     lock = threading.Lock()
 
     def locked(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] in ("GET", "HEAD", "OPTIONS"):
+        is_listing = "list-type=" in environ.get("QUERY_STRING", "")
+        if environ["REQUEST_METHOD"] in ("GET", "HEAD", "OPTIONS") and not is_listing:
             return app(environ, start_response)
         with lock:
             # All of the answer is made here, so that no work is left for after the lock.
