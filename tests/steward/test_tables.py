@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from tests.steward.deeds import measured, seen
+from tests.steward.places import At
 from tests.steward.wholeness import check_tables, rubbish
 
 import millpond as mp
@@ -24,6 +25,7 @@ from millpond.base.errors import (
     WriteConflictError,
 )
 from millpond.kernel.table import delta_table
+from millpond.steward import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -410,6 +412,12 @@ def test_what_has_no_rows_is_refused(pond: Pond, rows: Any) -> None:
         tx.write_table("/x", rows)
 
 
+def test_a_column_alone_has_no_rows(pond: Pond) -> None:
+    column = arrivals()["pandas"]["a"]
+    with pond.write() as tx, pytest.raises(PathTypeError, match="a Series has no rows"):
+        tx.write_table("/x", column)
+
+
 def test_no_rows_at_all(pond: Pond) -> None:
     empty = pa.schema([("time", pa.timestamp("us", "UTC")), ("a", pa.int64())]).empty_table()
     committed(pond, lambda tx: tx.append_series("/x", empty))
@@ -467,9 +475,40 @@ def test_a_commit_that_is_lost_is_told(
     with pytest.raises(IntegrityError, match="is lost"):
         again.read().to_arrow("/s")
     with pytest.raises(IntegrityError, match="is lost"):
-        committed(again, with_column(200))
-    with pytest.raises(IntegrityError, match="is lost"):
         again.recover()
+    with pytest.raises(IntegrityError, match="is lost"):
+        committed(again, with_column(200))
+    # Whatever else is in the pond can be written, and the damaged node can go.
+    caplog.clear()
+    committed(again, lambda tx: tx.write_bytes("/a/file", b"new"))
+    assert "can't be published" in caplog.text
+    committed(again, lambda tx: tx.remove("/s"))
+    assert mp.open(place)["/a/file"].read_bytes() == b"new"
+    assert not again["/s"].exists()
+
+
+def test_what_is_behind_a_damaged_table_is_published(
+    place: str, pond: Pond, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stranger's commit comes between the moment and the publishing."""
+    rows = {path: pond.read().row(path) for path in ("/t", "/s")}
+    stranger = f"{place}/tables/{rows['/t'].node_id}"
+
+    def intrude() -> None:
+        write_deltalake(stranger, pa.table({"id": [66], "name": ["stranger"]}), mode="append")
+
+    def both(tx: WriteScope) -> None:
+        tx.write_table("/t", [{"id": 2, "name": "two"}])
+        tx.append_series("/s", measured(9))
+
+    steps.observe(At("before:publish", 1, intrude))
+    with caplog.at_level(logging.WARNING):
+        committed(pond, both)
+    assert "holds another commit" in caplog.text
+    again = mp.open(place)
+    assert len(rows_at(again, "/s")) == 4
+    committed(again, with_column(10))
+    assert len(rows_at(mp.open(place), "/s")) == 5
 
 
 def test_a_writer_that_goes_round_the_pond(

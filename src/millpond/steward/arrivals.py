@@ -29,7 +29,7 @@ def arrival(rows: Any, *, path: str) -> Arrival:
 
     if isinstance(rows, Plan):
         return Arrival(rows.schema, rows)
-    if type(rows).__module__.startswith("pandas."):
+    if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):
         rows = pa.Table.from_pandas(rows, preserve_index=False)
     if hasattr(rows, "toArrow"):  # a DataFrame of Spark
         rows = rows.toArrow()

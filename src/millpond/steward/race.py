@@ -5,12 +5,18 @@ Who is overtaken waits for its turn, goes behind what has come, node by node, an
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import MillpondError, WriteConflictError
+from millpond.base.errors import (
+    ConflictError,
+    IntegrityError,
+    MillpondError,
+    WriteConflictError,
+)
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.persistence import Commit
 from millpond.fs.rebase import rebase
@@ -28,6 +34,7 @@ MOST_ATTEMPTS: Final = 500
 LONGEST_WAIT: Final = 1.0
 LONGEST_QUEUE: Final = 4
 """So many attempts of one's own are waited for at most."""
+_log = logging.getLogger("millpond.steward")
 
 
 class Race:
@@ -71,8 +78,7 @@ class Race:
         tree = self.scope.work.base
         for self.attempts in range(1, MOST_ATTEMPTS + 1):
             begun = time.monotonic()
-            # Whoever goes on from a transaction sees to it that it is published.
-            self.scope.pond.tables.publish(state_of(tree).last.get("staged", ()))
+            self._publish(tree)
             stranger = self._stranger()
             if stranger is None and self._put(tree, info):
                 return
@@ -82,13 +88,21 @@ class Race:
             if stranger is not None and newer is tree:
                 raise _went_round(stranger)
             tree = newer
-            self.scope.pond.tables.publish(state_of(tree).last.get("staged", ()))
+            self._publish(tree)
             self._rebase(tree)
         raise WriteConflictError(
             f"the pond is busy: {MOST_ATTEMPTS} attempts to commit were overtaken",
             path="/",
             hint="try again",
         )
+
+    def _publish(self, tree: Tree) -> None:
+        """Whoever goes on from a transaction sees to it that it is published."""
+        try:
+            self.scope.pond.tables.publish(state_of(tree).last.get("staged", ()))
+        except (IntegrityError, ConflictError) as error:
+            # One table is damaged, and waiting would not mend it; other nodes can be written.
+            _log.error("transaction %d can't be published: %s", tree.txn_seq, error)
 
     def _put(self, tree: Tree, info: Mapping[str, Any]) -> bool:
         scope, staged = self.scope, self.staged()

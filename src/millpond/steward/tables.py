@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
+    ConflictError,
     IntegrityError,
     MillpondError,
     ObjectNotFoundError,
@@ -177,7 +178,14 @@ class NodeTables:
         paths = tuple(path for item in staged for path in item["paths"])
         if paths == self._published:
             return 0
-        count = sum(self.publish_node(item["node_id"], item["paths"]) for item in staged)
+        count, damage = 0, None
+        for item in staged:
+            try:
+                count += self.publish_node(item["node_id"], item["paths"])
+            except (IntegrityError, ConflictError) as error:  # the others have to be, all the same
+                damage = damage or error
+        if damage is not None:
+            raise damage
         self._published = paths
         return count
 
