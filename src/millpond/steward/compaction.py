@@ -56,14 +56,15 @@ class Compacted:
 
 
 def table_nodes(scope: Scope) -> Iterator[tuple[str, Row]]:
-    """All live nodes that have a table."""
+    """All live nodes whose table was written more than once: others need no upkeep."""
     todo = [("/", scope.locate("/").node_id)]
     while todo:
         place, part = todo.pop()
         for name, row in scope.tree.children(part).items():
             path = child(place, name)
             if row.entry_type.is_table:
-                yield path, row
+                if (row.delta_version or 0) > 1:
+                    yield path, row
             elif row.entry_type.is_directory and not row.entry_type.is_dynamic:
                 todo.append((path, row.node_id))
 

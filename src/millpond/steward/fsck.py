@@ -99,16 +99,22 @@ class _Fsck:
     bytes_read: int = 0
     rows: list[Row] = field(default_factory=list)
     names: NodeNames = field(default_factory=lambda: NodeNames(()))
+    _by_table: dict[str, dict[str, int]] = field(default_factory=dict)
     _inline: set[tuple[str, str, int]] = field(default_factory=set)
     """Rows that have their content with them."""
 
     def run(self) -> Report:
         """All of it."""
         self.objects = {meta.path: meta.size for meta in self.pond.store.list()}
+        self._by_table = self._grouped(self.objects)
         oplog = self._oplog()
         self._blobs()
-        for node_id in sorted({row.node_id for row in self.rows if row.entry_type.is_table}):
-            self._table(node_id)
+        tables: dict[str, list[Row]] = {}
+        for row in sorted(self.rows, key=lambda row: row.txn_seq):
+            if row.entry_type.is_table:
+                tables.setdefault(row.node_id, []).append(row)
+        for node_id, rows in tables.items():
+            self._table(node_id, rows)
         self._strays()
         self._control(oplog)
         versions = {(row.node_id, row.version) for row in self.rows}
@@ -142,9 +148,19 @@ class _Fsck:
         """One Delta table of the pond."""
         self.tell(prefix)
         place = f"{self.pond.location}/{prefix}"
-        start = f"{prefix}/"
-        mine = {p[len(start) :]: s for p, s in self.objects.items() if p.startswith(start)}
+        mine = self._by_table.get(prefix, {})
         return TableCheck.of(place, mine, settings=self.pond.settings)
+
+    def _grouped(self, objects: Mapping[str, int]) -> dict[str, dict[str, int]]:
+        """Objects by the Delta table that they belong to."""
+        found: dict[str, dict[str, int]] = {}
+        for path, size in objects.items():
+            top, _, rest = path.partition("/")
+            if top == "tables":
+                node_id, _, rest = rest.partition("/")
+                top = f"{top}/{node_id}"
+            found.setdefault(top, {})[rest] = size
+        return found
 
     # The OpLog
 
@@ -235,19 +251,21 @@ class _Fsck:
 
     # Tables
 
-    def _table(self, node_id: str) -> None:
+    def _table(self, node_id: str, rows: list[Row]) -> None:
         prefix = f"tables/{node_id}"
         path = self.names.path(node_id)
         named: dict[int, int] = {}
         staged: list[str] = []
-        for row in sorted(self.rows, key=lambda row: row.txn_seq):
-            if row.node_id == node_id and row.delta_version is not None:
+        for row in rows:
+            if row.delta_version is not None:
                 named.setdefault(row.delta_version, row.version)
                 staged = (row.staged_commit or "").split()
         check = self._check(prefix)
         check.take_staged(staged)
         if not all(map(check.exists, named)):  # it may have been written since we looked
-            self.objects |= {m.path: m.size for m in self.pond.store.list(f"{prefix}/")}
+            newer = {meta.path: meta.size for meta in self.pond.store.list(f"{prefix}/")}
+            self.objects |= newer
+            self._by_table |= self._grouped(newer)
             check = self._check(prefix)
             check.take_staged(staged)
         check.check_files()

@@ -7,6 +7,7 @@ and lost races left, files that compaction has replaced, and commits of the OpLo
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
@@ -15,9 +16,12 @@ from millpond.base.errors import CorruptLogError, ObjectNotFoundError
 from millpond.fs.blobs import YOUNG, blob_path
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.working import Working
+from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.names import LOG_DIRECTORY, STAGED_COMMITS, parse_name
+from millpond.kernel.table import delta_table
 from millpond.kernel.write.clean import clean_log
+from millpond.kernel.write.state import Tombstones
 from millpond.steward.alive import scopes_of
 from millpond.steward.control_upkeep import find_old
 from millpond.steward.write import WriteScope
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["rows", "log", "data", "staged", "table", "blob", "control"]
 _DATA: Final = "data/"
+_A_MOMENT: Final = 60_000
+"""Milliseconds that may pass between the last checkpoint and now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +113,17 @@ class _Vacuum:
 
     def _just_removed(self) -> set[str]:
         """Files that were live until lately: readers of other processes may be at them."""
+        table = self.pond.oplog.log.table()
+        since = int(self.before.timestamp() * 1000)
+        kept = (duration_millis(table.metadata, DELETED_FILES) or 0) + _A_MOMENT
+        if since >= int(time.time() * 1000) - kept:
+            batches = Tombstones(table.snapshot, since - 1).batches(table.log_engine("auto"))
+            return {row["path"] for b in batches for row in b.column("remove").to_pylist()}
+        # Checkpoints do not remember for so long, but commits that are so young are in the log.
+        prefix = f"{_DATA}{LOG_DIRECTORY}/"
         found: set[str] = set()
         for path, meta in self.objects.items():
-            is_log = path.startswith(f"{_DATA}{LOG_DIRECTORY}/")
-            name = parse_name(path.rpartition("/")[2]) if is_log else None
+            name = parse_name(path.removeprefix(prefix)) if path.startswith(prefix) else None
             if name is not None and name.kind == "commit" and meta.modified >= self.before:
                 actions = _actions(self.pond, path)
                 found |= {a["remove"]["path"] for a in actions if "remove" in a}
@@ -153,10 +166,18 @@ class _Vacuum:
         if not data:
             return
         place = self.pond.tables.place(node_id)
-        named = self._named(prefix, place, metas)
+        unknown = {meta.path.removeprefix(prefix) for meta in data} - self._live(place)
+        # Most tables have nothing else, and their logs need not be read from the beginning.
+        gone = unknown - self._named(prefix, place, metas) if unknown else set()
         for meta in data:
-            if meta.path.removeprefix(prefix) not in named:
+            if meta.path.removeprefix(prefix) in gone:
                 yield Garbage("data", meta.path, meta.size)
+
+    def _live(self, place: str) -> set[str]:
+        """The files of a table's newest version."""
+        table = delta_table(place, settings=self.pond.settings)
+        rows = table.files(columns=("path", "deletionVector")).to_arrow().to_pylist()
+        return {path for row in rows for path in _objects(row, place)}
 
     def _named(self, prefix: str, place: str, metas: list[ObjectMeta]) -> set[str]:
         """All files that any commit of a table's log has made part of it, at any time."""
