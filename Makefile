@@ -6,7 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
-PARALLEL := -n auto --maxprocesses 4 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all lint type format bench docs clean
@@ -27,7 +26,7 @@ demo: $(READY) ## Run the product's main job on this machine, on a small real da
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) ## Run the tests (under 15 minutes on 2 cores)
-	$(PYTEST) $(PARALLEL) -m "not slow"
+	$(BIN)/python tools/run_tests.py "not slow"
 
 test-all: $(READY) ## Run the tests, the slow sweeps and the run on two executor processes
 	HYPOTHESIS_PROFILE=thorough $(PYTEST)
