@@ -14,11 +14,13 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
     [
         "millpond",
-        "millpond.base.store.object",
-        "millpond.engine.arrow",
-        "millpond.kernel.write",
+        "millpond.base.store.open_cloud",
+        "millpond.engine.arrow.compile",
+        "millpond.kernel.write.checkpoint",
         "millpond.steward.pond",
         "millpond.steward.rowwriting",
+        "pandas",
+        "tests.steward.crowd",
         "tests.steward.deeds",
     ]
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import threading
 import time
 import uuid
 from dataclasses import dataclass, replace
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 
 DIRECTORY: Final = "control"
 MOST_ATTEMPTS: Final = 500
+FEW_ATTEMPTS: Final = 3
+"""So often a race is run for records that can wait."""
+MOST_STEPS: Final = 8
 COMPACT_EVERY: Final = 250
 """After so many commits small files are written as one, and a checkpoint."""
 KNOWN_SECONDS: Final = 10.0
@@ -87,6 +91,9 @@ class Control:
         self._clock = clock or SystemClock()
         self._version: int | None = None
         """The newest that is known: to append, no more has to be."""
+        self._waiting: dict[str, list[Record]] = {}
+        """Transactions that are over, and whose records are to go to the table with the next."""
+        self._lock = threading.Lock()
         self._last_stamp = 0
         self._known: tuple[float, dict[str, str]] | None = None
 
@@ -124,6 +131,13 @@ class Control:
             hint="make it again: pond control rebuild",
         )
 
+    def _newest_after(self, version: int) -> int:
+        """The same, of a table that has a version already: the next ones are tried by name."""
+        for known in range(version, version + MOST_STEPS):
+            if not self.log.has(known + 1):
+                return known
+        return self.newest_version()
+
     # Writing
 
     def record(self, *records: Record) -> None:
@@ -145,15 +159,42 @@ class Control:
                 rows.append(record)
             else:
                 by_txn.setdefault(record.txn_id, []).append(record)
-        over = [txn_id for txn_id, found in by_txn.items() if any(r.is_end for r in found)]
-        for txn_id in over:
-            rows += [*self.open.taken(txn_id), *by_txn.pop(txn_id)]
+        over = {txn_id for txn_id, found in by_txn.items() if any(r.is_end for r in found)}
         for txn_id, found in by_txn.items():
-            self.open.note(txn_id, found)
+            if txn_id in over:
+                rows += [*self.open.taken(txn_id), *found]
+            else:
+                self.open.note(txn_id, found)
         if rows:
-            self.add(rows)
-        for txn_id in over:
-            self.open.forget(txn_id)
+            self._end(rows, over)
+
+    def _end(self, rows: list[Record], over: set[str]) -> None:
+        """Put what is over into the table; where many race for it, wait for the next time.
+
+        Until then it is noted beside the table, like a transaction that goes on.
+        """
+        with self._lock:
+            waiting, self._waiting = self._waiting, {}
+        kept = [r for records in waiting.values() for r in records]
+        patient = any(row.record_category == METADATA for row in rows)
+        try:
+            if self.add([*kept, *rows], attempts=MOST_ATTEMPTS if patient else FEW_ATTEMPTS):
+                for txn_id in (*over, *waiting):
+                    self.open.forget(txn_id)
+                waiting = {}
+                return
+            for row in rows:
+                waiting.setdefault(str(row.txn_id), []).append(row)
+            for txn_id in {str(row.txn_id) for row in rows}:
+                self.open.write(txn_id, waiting[txn_id])
+        finally:
+            with self._lock:
+                self._waiting = {**waiting, **self._waiting}
+
+    def flush(self) -> None:
+        """Put what waits into the table."""
+        if self._waiting:
+            self._end([], set())
 
     def record_read(self, txn_seq: int, info: Mapping[str, Any]) -> None:
         """Note that somebody has read the pond as it is after a transaction."""
@@ -177,8 +218,8 @@ class Control:
         self._last_stamp = max(to_micros(self._clock.now()), self._last_stamp + 1)
         return replace(record, timestamp=self._last_stamp)
 
-    def add(self, rows: Sequence[Record]) -> None:
-        """Put rows into the table, as they are."""
+    def add(self, rows: Sequence[Record], *, attempts: int = MOST_ATTEMPTS) -> bool:
+        """Put rows into the table, as they are; whether that went, if few attempts are made."""
         parts: dict[str, list[Record]] = {}
         for row in rows:
             parts.setdefault(row.record_category, []).append(row)
@@ -187,15 +228,17 @@ class Control:
         if self._version is None:
             self._version = self.newest_version()
         state = LogState(self._version, {})
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(attempts):
             made = self.log.commit(state, files, {"timestamp": now}, txn_id=txn_id)
             if made is not None:
                 self._version = made.version
                 self._look_after(made.version)
-                return
+                return True
             time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
-            self._version = self.newest_version()
+            self._version = self._newest_after(self._version + 1)
             state = LogState(self._version, {})
+        if attempts < MOST_ATTEMPTS:
+            return False
         raise PondError("the control table is busy", hint="try again")
 
     def _look_after(self, version: int) -> None:
@@ -261,7 +304,8 @@ class Control:
         if not opened:
             return []
         still = _still_open(opened, self.rows_in(TRANSACTION, self.log.open()))
-        return transactions(row for rows in still for row in rows.to_pylist())
+        found = transactions(row for rows in still for row in rows.to_pylist())
+        return [each for each in found if not each.is_over]
 
     def detail(self, key: int | str) -> Detail:
         """One transaction, by its number, its id, or how its id begins."""
