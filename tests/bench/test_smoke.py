@@ -156,4 +156,4 @@ def test_a_wrong_suite_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["enigne"])
 
-    assert "no suite 'enigne': choose from engine, kernel, startup" in capsys.readouterr().err
+    assert "no suite 'enigne': choose from engine, kernel, pond, startup" in capsys.readouterr().err
