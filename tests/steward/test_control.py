@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import deltalake
 import pytest
+from tests.steward.processes import run
 
 import millpond as mp
 from millpond.base.clock import ManualClock
@@ -381,6 +382,56 @@ def test_many_writers_and_compactions_lose_nothing(pond: Pond, often: None) -> N
     assert len(pond.control.log.open().files["transaction"]) < 100
     theirs = deltalake.DeltaTable(f"{pond.location}/control").to_pyarrow_table()
     assert theirs.num_rows == len(pond.control.records())
+
+
+def test_records_that_lose_their_races_wait_for_the_next_ones(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = Path(pond.location, "control", "_open")
+    version = pond.control.newest_version()
+    with monkeypatch.context() as patch:
+        patch.setattr(pond.control.log, "commit", lambda *args, **named: None)
+        for name in ("/a", "/b"):
+            write(pond, name)
+    assert pond.control.newest_version() == version
+    assert len(list(notes.iterdir())) == 2
+    # Nobody misses them.
+    other = mp.open(pond.location)
+    assert [found.state for found in other.control.recent()] == ["completed", "completed"]
+    assert other.control.incomplete() == []
+    assert other.recover().is_clean
+    write(pond, "/c")
+    assert pond.control.newest_version() == version + 1
+    assert kinds(pond) == ["begin", "data_committed", "completed"] * 3
+    assert not list(notes.iterdir())
+
+
+def busy(location: str) -> None:
+    pond = mp.open(location)
+    pond.control.log.commit = lambda *args, **named: None  # type: ignore[method-assign]
+    write(pond, "/a")
+
+
+def test_records_that_waited_when_their_process_ended_are_put_by_sync(pond: Pond) -> None:
+    assert run(busy, pond.location) == 0
+    assert kinds(pond) == ["begin", "data_committed", "completed"]
+    assert "transaction" not in pond.control.log.open().files
+    found = pond.sync()
+    assert (found.closed, found.added) == (1, ())
+    assert pond.control.log.open().files["transaction"]
+    assert kinds(pond) == ["begin", "data_committed", "completed"]
+    assert pond.sync().is_clean
+
+
+def test_a_pond_that_is_closed_has_nothing_waiting(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(pond.control.log, "commit", lambda *args, **named: None)
+        write(pond, "/a")
+    pond.close()
+    assert not list(Path(pond.location, "control", "_open").iterdir())
+    assert kinds(mp.open(pond.location)) == ["begin", "data_committed", "completed"]
 
 
 def test_a_compaction_that_is_overtaken_goes_behind(

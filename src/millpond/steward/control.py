@@ -132,10 +132,11 @@ class Control:
         )
 
     def _newest_after(self, version: int) -> int:
-        """The same, of a table that has a version already: the next ones are tried by name."""
+        """The same, for one who was overtaken: the next few versions are tried by name."""
         for known in range(version, version + MOST_STEPS):
             if not self.log.has(known + 1):
-                return known
+                # Without even one that is newer, the log has been cleaned up beyond it.
+                return known if known > version else self.newest_version()
         return self.newest_version()
 
     # Writing
@@ -235,7 +236,7 @@ class Control:
                 self._look_after(made.version)
                 return True
             time.sleep(random.uniform(0, min(0.05, 0.002 * (attempt + 1))))
-            self._version = self._newest_after(self._version + 1)
+            self._version = self._newest_after(self._version)
             state = LogState(self._version, {})
         if attempts < MOST_ATTEMPTS:
             return False

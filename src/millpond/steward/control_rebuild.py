@@ -8,6 +8,7 @@ can be read.
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -23,11 +24,12 @@ from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.persistence import state_of
 from millpond.kernel.names import LOG_DIRECTORY
 from millpond.steward.control_settings import IDENTITY
+from millpond.steward.process import is_at_work
 from millpond.steward.records import CATEGORY, TRANSACTION, Record, as_json, from_parquet
 from millpond.steward.recover import Recovery, recover
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from millpond.steward.pond import Pond
 
@@ -74,13 +76,17 @@ def sync(pond: Pond) -> Synced:
     except TableNotFoundError:
         added = rebuild(pond).added
     recovery = recover(pond, patience_s=PATIENCE_S)
+    control.flush()
     # In this order: what was committed is open by now, or is in the table afterwards.
     entries = committed(pond)
     opened = control.open.all()
     rows = control.rows_in(TRANSACTION, control.log.open())
     ids, seqs = (set(rows.column(name).to_pylist()) for name in ("txn_id", "txn_seq"))
     over = [txn_id for txn_id in opened if txn_id in ids]
-    for txn_id in over:  # its process died before it could take the note away
+    left = [found for txn_id, found in opened.items() if txn_id not in ids and _is_left(found)]
+    if left:
+        control.add([record for found in left for record in found])
+    for txn_id in [*over, *(str(found[0].txn_id) for found in left)]:
         control.open.forget(txn_id)
     missing = [e for e in entries if e.txn_seq not in seqs and e.txn_id not in opened]
     if missing:
@@ -88,7 +94,14 @@ def sync(pond: Pond) -> Synced:
     if control.file.read() != control.metadata_rows(control.log.open()):
         control.keep_settings()
     added += tuple(entry.txn_seq for entry in missing)
-    return Synced(recovery, tuple(sorted(added)), len(over))
+    return Synced(recovery, tuple(sorted(added)), len(over) + len(left))
+
+
+def _is_left(records: Sequence[Record]) -> bool:
+    """Whether a transaction is over, and its process has not brought its records to the table."""
+    said = next((r.environment for r in records if r.environment), None)
+    process = json.loads(said or "{}").get("process", {})
+    return any(r.is_end for r in records) and not is_at_work(str(records[0].txn_id), process)
 
 
 def rebuild(pond: Pond) -> Rebuilt:

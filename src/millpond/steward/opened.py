@@ -15,7 +15,7 @@ from millpond.steward.records import from_text, to_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from millpond.base.store import Store
+    from millpond.base.store import PutMode, Store
     from millpond.steward.records import Record
 
 DIRECTORY: Final = "_open"
@@ -35,10 +35,14 @@ class OpenTransactions:
         known = self._mine.setdefault(txn_id, [])
         is_new = not known
         known += records
+        self.write(txn_id, known, is_new=is_new)
+
+    def write(self, txn_id: str, records: Sequence[Record], *, is_new: bool = False) -> None:
+        """Write all records of a transaction: they are in memory, and go to the table later."""
+        mode: PutMode = "create" if is_new else "overwrite"
         try:
-            self._store.put(_path(txn_id), to_text(known), mode="create" if is_new else "overwrite")
+            self._store.put(_path(txn_id), to_text(records), mode=mode)
         except StoreError as error:
-            # They are still in memory, and go to the table when it ends.
             _log.warning("the transaction %s could not be noted: %s", txn_id, error)
 
     def taken(self, txn_id: str) -> list[Record]:

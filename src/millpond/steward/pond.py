@@ -319,6 +319,7 @@ class Pond:
     def close(self) -> None:
         """Refuse new work; scopes and handles that are there are left alone."""
         self._is_closed = True
+        self.control.flush()
 
     def check_open(self) -> None:
         """Raise if the pond was closed."""
