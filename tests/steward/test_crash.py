@@ -13,6 +13,7 @@ from tests.steward.processes import die, run
 from tests.steward.wholeness import check_whole
 
 import millpond as mp
+from millpond.base.errors import PondNotFoundError
 from millpond.base.store.local import LocalStore
 from millpond.steward import steps
 
@@ -120,3 +121,36 @@ def test_killed_at_some_changes_of_the_store(place: str, prepared: Path) -> None
 @pytest.mark.slow
 def test_killed_at_every_change_of_the_store(place: str, prepared: Path) -> None:
     sweep_changes(place, prepared, range(1, 200))
+
+
+def killed_when_it_makes_a_pond(location: str, time: int, when: str) -> None:
+    Counted(time, when).install()
+    mp.create(location)
+
+
+def test_killed_while_a_pond_is_made(tmp_path: Path) -> None:
+    """There is no pond, and one can be made; or there is one, and what is missing is mended."""
+    made: list[bool] = []
+    for number in range(1, 30):
+        for when in ("before", "after"):
+            place = str(tmp_path / f"{number}-{when}")
+            if run(killed_when_it_makes_a_pond, place, number, when) == 0:
+                assert made == sorted(made)
+                assert set(made) == {False, True}
+                return
+            try:
+                pond = mp.open(place)
+                pond.recover()
+                made.append(True)
+            except PondNotFoundError:
+                pond = mp.create(place)
+                made.append(False)
+            assert mp.open(place).recover().is_clean
+            assert len(pond.identity()["pond.id"]) == 36
+            with pond.write() as tx:
+                tx.write_bytes("/file", b"1")
+                tx.commit()
+            assert mp.open(place)["/file"].read_bytes() == b"1"
+            kinds = [row["record_type"] for row in pond.control.records() if row["txn_id"]]
+            assert kinds == ["begin", "data_committed", "completed"]
+    pytest.fail("there are more changes than were tried")

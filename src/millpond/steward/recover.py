@@ -10,9 +10,10 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from millpond.base.errors import DeltaError, IntegrityError, StoreError
+from millpond.base.errors import DeltaError, IntegrityError, StoreError, TableNotFoundError
 from millpond.fs.oplog.persistence import state_of
 from millpond.steward.control import Record
+from millpond.steward.control_settings import IDENTITY
 from millpond.steward.postcommit import KIND, followers, resume
 from millpond.steward.process import is_at_work
 
@@ -39,11 +40,14 @@ class Recovery:
     """Transactions that began a moment ago, and may still be at work."""
     followed: tuple[str, ...] = ()
     """Nodes that had to run after a commit, and now have, or are known to have failed."""
+    control_made: bool = False
+    """Whether the control table was not there, or did not know whose it is."""
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing had to be done."""
-        return not (self.published or self.completed or self.failed or self.followed)
+        done = self.published or self.completed or self.failed or self.followed
+        return not (done or self.control_made)
 
 
 def finish_last(pond: Pond, tree: Tree) -> int:
@@ -66,6 +70,7 @@ def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
     """
     tree = pond.oplog.latest()
     published = pond.tables.publish(state_of(tree).last.get("staged", ()))
+    control_made = _make_control(pond)
     opened = sorted(pond.control.incomplete(), key=lambda found: found.txn_id)
     dead = [found for found in opened if not _is_running(pond, found, patience_s)]
     running = tuple(found.txn_id for found in opened if found not in dead)
@@ -93,7 +98,29 @@ def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
         if found.state.startswith(KIND):
             resume(pond, found)
             followed.append(str(found.config_path))
-    return Recovery(published, tuple(sorted(completed)), tuple(failed), running, tuple(followed))
+    return Recovery(
+        published,
+        tuple(sorted(completed)),
+        tuple(failed),
+        running,
+        tuple(followed),
+        control_made,
+    )
+
+
+def _make_control(pond: Pond) -> bool:
+    """A process may have died when it made the pond; whether the control table was not finished."""
+    from millpond.steward.control_rebuild import rebuild
+
+    try:
+        pond.control.newest_version()
+    except TableNotFoundError:
+        rebuild(pond)
+        return True
+    if any(key.startswith(IDENTITY) for key in pond.control.metadata()):
+        return False
+    pond.control.note(dict(pond.oplog.identity()))
+    return True
 
 
 def _ending(found: Transaction, seq: int) -> list[Record]:
