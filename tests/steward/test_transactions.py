@@ -11,7 +11,14 @@ from tests.steward.places import At
 from tests.steward.wholeness import check_tables, rubbish
 
 import millpond as mp
-from millpond.base.errors import PathNotFoundError, PathTypeError, WriteConflictError
+from millpond.base.errors import (
+    PathNotFoundError,
+    PathTypeError,
+    StoreAccessError,
+    StoreError,
+    WriteConflictError,
+)
+from millpond.base.store.local import LocalStore
 from millpond.steward import race as race_
 from millpond.steward import steps
 
@@ -94,9 +101,6 @@ def test_unpublished_tables_are_read_all_the_same(place: str, pond: Pond) -> Non
 def test_who_may_not_publish_reads_what_is_staged(
     place: str, pond: Pond, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from millpond.base.errors import StoreAccessError
-    from millpond.base.store.local import LocalStore
-
     before = seen(pond.read())
 
     def stop() -> None:
@@ -238,6 +242,43 @@ def test_an_append_behind_a_rename_keeps_the_new_name(place: str) -> None:
     scope = mp.open(place).read()
     assert not scope.exists("/s")
     assert scope.to_arrow("/renamed").num_rows == 4
+
+
+def test_what_is_written_and_moved_goes_behind_maintenance(place: str, pond: Pond) -> None:
+    for number in range(10):
+        committed(pond, appending(10 + number))
+    tx = mp.open(place).write()
+    tx.append_series("/s", measured(30))
+    tx.move("/s", "/e/s")
+    assert [item.path for item in mp.open(place).maintain().compacted][:1] == ["/s"]
+    tx.commit()
+    scope = mp.open(place).read()
+    assert scope.to_arrow("/e/s").num_rows == 14
+    assert scope.to_arrow("/e/s@v12").num_rows == 1
+    check_tables(mp.open(place))
+
+
+def test_a_full_disk_is_no_conflict(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails while a commit is staged again is told as what it is."""
+    tx = mp.open(place).write()
+    tx.append_series("/s", measured(8))
+    committed(mp.open(place), appending(9))
+    tries = [0]
+    inner = LocalStore.put
+
+    def put(store: LocalStore, path: str, *args: Any, **named: Any) -> Any:
+        if "_staged_commits" in path:
+            tries[0] += 1
+            if tries[0] == 2:
+                raise StoreError("No space left on device", path=path)
+        return inner(store, path, *args, **named)
+
+    monkeypatch.setattr(LocalStore, "put", put)
+    with pytest.raises(StoreError, match="No space"):
+        tx.commit()
+    monkeypatch.undo()
+    assert mp.open(place)["/s"].to_arrow().num_rows == 4
+    assert rubbish(place) == []
 
 
 def test_an_append_behind_many_others(place: str) -> None:

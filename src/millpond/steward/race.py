@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
+    CommitError,
     ConflictError,
     IntegrityError,
-    MillpondError,
+    SchemaError,
     WriteConflictError,
 )
 from millpond.fs.oplog.persistence import state_of
@@ -137,15 +138,15 @@ class Race:
                 continue
             try:
                 pending.restage(scope.pond.tables.open(draft.base))
-            except MillpondError as error:
+            except (SchemaError, CommitError) as error:
                 raise WriteConflictError(
                     f"{draft.path} was changed meanwhile: {error.message}",
                     path=draft.path,
                     txn_seq=draft.base.txn_seq,
                     hint="look at what is there now, and try again",
                 ) from error
-            for other in [other for other in scope.work.drafts if other[1] == key[1]]:
-                self._note(other)
+            for each in [each for each in scope.work.drafts if each[1] == key[1]]:
+                self._note(each)  # also where it was moved to
 
     def _note(self, key: tuple[str, str]) -> None:
         """Have the row of a node name what is staged for it."""
