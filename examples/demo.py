@@ -31,7 +31,7 @@ START = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 CRASH = """
 import os, signal, sys
 import millpond as mp
-from millpond.steward.steps import observe
+from millpond.steward.committing.steps import observe
 
 def die(place):
     if place == sys.argv[2]:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import millpond as mp
-from millpond.steward.bounds import set_bounds
+from millpond.steward.temporal.bounds import set_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -107,7 +107,7 @@ def test_status(lived: Cli, place: Path) -> None:
 KILLED = """
 import os, signal, sys
 import millpond as mp
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 def kill(place):
     if place == sys.argv[2]:

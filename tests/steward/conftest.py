@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.steward.deeds import prepare
 
-from millpond.steward import steps
+from millpond.steward.committing import steps
 from millpond.testing.s3 import S3Server
 
 if TYPE_CHECKING:

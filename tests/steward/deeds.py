@@ -12,7 +12,7 @@ import millpond as mp
 from millpond.fs.entry import EntryType
 
 if TYPE_CHECKING:
-    from millpond.steward.commit import Committed
+    from millpond.steward.committing.commit import Committed
     from millpond.steward.pond import Pond
     from millpond.steward.scope import Scope
 

@@ -18,7 +18,7 @@ CONTEXT.set_forkserver_preload(
         "millpond.engine.arrow.compile",
         "millpond.kernel.write.checkpoint",
         "millpond.steward.pond",
-        "millpond.steward.rowwriting",
+        "millpond.steward.tables.writing",
         "pandas",
         "tests.steward.crowd",
         "tests.steward.deeds",

@@ -11,10 +11,10 @@ import pytest
 
 import millpond as mp
 from millpond.base import errors as e
-from millpond.steward.bounds import set_bounds
 from millpond.steward.comparing import contents, rows
 from millpond.steward.comparing.nodes import NodeDiff, Side, compare_nodes
 from millpond.steward.comparing.trees import compare_trees
+from millpond.steward.temporal.bounds import set_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from tests.steward.processes import CONTEXT
 from tests.steward.wholeness import check_tables, sweep
 
 import millpond as mp
-from millpond.steward.turn import Turn
+from millpond.steward.committing.turn import Turn
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -142,7 +142,7 @@ def hold(location: str, ready: Connection) -> None:
 def test_a_turn_is_had_by_one_and_given_back_by_the_dead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("millpond.steward.turn.PATIENCE_S", 0.05)
+    monkeypatch.setattr("millpond.steward.committing.turn.PATIENCE_S", 0.05)
     location = str(tmp_path)
     here, there = CONTEXT.Pipe()
     other = CONTEXT.Process(target=hold, args=(location, there), daemon=True)

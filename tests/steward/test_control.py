@@ -23,9 +23,9 @@ from millpond.base.errors import (
     WriteConflictError,
 )
 from millpond.base.store.local import LocalStore
-from millpond.steward import control as control_module
-from millpond.steward import control_upkeep
-from millpond.steward.control import Control, Record
+from millpond.steward.control import table as control_module
+from millpond.steward.control import upkeep as control_upkeep
+from millpond.steward.control.table import Control, Record
 
 if TYPE_CHECKING:
     from millpond.steward.pond import Pond

@@ -15,7 +15,7 @@ from tests.steward.wholeness import check_whole
 import millpond as mp
 from millpond.base.errors import PondNotFoundError
 from millpond.base.store.local import LocalStore
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from millpond.base.errors import (
     UnknownOutcomeError,
 )
 from millpond.base.store.local import LocalStore
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

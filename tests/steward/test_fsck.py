@@ -14,11 +14,11 @@ import millpond as mp
 from millpond.fs import edit
 from millpond.fs.entry import EntryType
 from millpond.kernel.write.checkpoint import write_checkpoint
-from millpond.steward import steps
-from millpond.steward.fsck import Finding, Report, fsck
-from millpond.steward.pending import PendingTable
+from millpond.steward.committing import steps
+from millpond.steward.keeping.fsck import Finding, Report, fsck
+from millpond.steward.keeping.root import content_root
 from millpond.steward.pond import Pond
-from millpond.steward.root import content_root
+from millpond.steward.tables.pending import PendingTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

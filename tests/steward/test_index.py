@@ -16,9 +16,10 @@ import millpond as mp
 from millpond.base.errors import MillpondError
 from millpond.fs.entry import ROOT, EntryType, Row
 from millpond.fs.oplog.persistence import state_of
-from millpond.steward import indexing, runs
-from millpond.steward.index import Index, IndexTree
-from millpond.steward.indexing import rebuild
+from millpond.steward.index import runs
+from millpond.steward.index import writing as indexing
+from millpond.steward.index.tree import Index, IndexTree
+from millpond.steward.index.writing import rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Callable

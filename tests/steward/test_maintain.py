@@ -17,14 +17,15 @@ from tests.steward.test_fsck import BLOB, measured, prepare, with_vectors
 import millpond as mp
 from millpond.base.errors import ConfigError, CorruptLogError, WriteConflictError
 from millpond.fs.oplog.persistence import state_of
-from millpond.steward import compaction, steps
-from millpond.steward.compaction import compact_oplog, compact_table
-from millpond.steward.root import content_root
+from millpond.steward.committing import steps
+from millpond.steward.keeping import compaction
+from millpond.steward.keeping.compaction import compact_oplog, compact_table
+from millpond.steward.keeping.root import content_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from millpond.steward.maintain import Maintenance
+    from millpond.steward.keeping.maintain import Maintenance
     from millpond.steward.pond import Pond
     from millpond.steward.write import WriteScope
     from millpond.testing.s3 import S3Server

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import millpond as mp
 from millpond.base import errors as e
-from millpond.steward import overlaps as module
-from millpond.steward.bounds import set_bounds
-from millpond.steward.overlaps import detect_overlaps
+from millpond.steward.temporal import overlaps as module
+from millpond.steward.temporal.bounds import set_bounds
+from millpond.steward.temporal.overlaps import detect_overlaps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from millpond.steward.overlaps import Overlap, Run
     from millpond.steward.pond import Pond
+    from millpond.steward.temporal.overlaps import Overlap, Run
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ import millpond as mp
 from millpond.base.errors import ConfigError, PathTypeError, PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, Executable, Run
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from millpond.steward.control.records import Transaction
     from millpond.steward.pond import Pond
-    from millpond.steward.records import Transaction
 
 
 class Diary:

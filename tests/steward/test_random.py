@@ -15,7 +15,7 @@ from tests.steward.wholeness import check_tables, rubbish, sweep
 
 import millpond as mp
 from millpond.base.errors import PathError, PlanError
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ from tests.steward.processes import CONTEXT, die, run
 from tests.steward.wholeness import check_whole
 
 import millpond as mp
-from millpond.steward import process, recover, steps
+from millpond.steward.committing import recover, steps
+from millpond.steward.control import process
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import millpond as mp
 from millpond.base.errors import TypeMismatchError
 from millpond.fs.factory import FACTORIES
-from millpond.steward.root import content_root
-from millpond.steward.rowhash import RowsHash, rows_digest
+from millpond.steward.keeping.root import content_root
+from millpond.steward.keeping.rowhash import RowsHash, rows_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

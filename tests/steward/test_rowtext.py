@@ -14,8 +14,8 @@ import pytest
 
 import millpond as mp
 from millpond.base.errors import EvaluationError
-from millpond.steward import rowtext
-from millpond.steward.rowfiles import FileFormat, write_batches
+from millpond.steward.rows import text as rowtext
+from millpond.steward.rows.files import FileFormat, write_batches
 
 UTC = pa.timestamp("us", "UTC")
 NAN, INFINITE = float("nan"), float("inf")
@@ -149,7 +149,7 @@ def test_large_values_are_written_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
             sizes.append(piece.nbytes)
             yield piece
 
-    monkeypatch.setattr("millpond.steward.rowfiles.pieces", pieces)
+    monkeypatch.setattr("millpond.steward.rows.files.pieces", pieces)
     table = pa.table({"a": ["x" * (1 << 20)] * 20})
     assert len(written(table, "csv")) == 2 + 20 * ((1 << 20) + 1)
     assert len(sizes) >= 5

@@ -12,13 +12,13 @@ import pytest
 import millpond as mp
 from millpond.base import errors as e
 from millpond.steward.places import parse_place
-from millpond.steward.selection import Which, select
+from millpond.steward.rows.selection import Which, select
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from millpond.steward.pond import Pond
-    from millpond.steward.selection import Selection
+    from millpond.steward.rows.selection import Selection
 
 
 @pytest.fixture

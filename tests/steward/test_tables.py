@@ -25,7 +25,7 @@ from millpond.base.errors import (
     WriteConflictError,
 )
 from millpond.kernel.table import delta_table
-from millpond.steward import steps
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

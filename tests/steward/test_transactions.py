@@ -19,8 +19,8 @@ from millpond.base.errors import (
     WriteConflictError,
 )
 from millpond.base.store.local import LocalStore
-from millpond.steward import race as race_
-from millpond.steward import steps
+from millpond.steward.committing import race as race_
+from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -309,7 +309,7 @@ def test_a_writer_that_is_always_overtaken_gives_up(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(race_, "MOST_ATTEMPTS", 3)
-    monkeypatch.setattr("millpond.steward.race.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("millpond.steward.committing.race.time.sleep", lambda seconds: None)
     other, pond = mp.open(place), mp.open(place)
     count = [0]
     inner = pond.oplog.commit

@@ -83,7 +83,7 @@ class Context:
     def tree(self) -> TreeLike:
         """The newest tree, to look at: from the index, which needs no Arrow, where that is good."""
         from millpond.kernel.paths import table_location
-        from millpond.steward.index import Index
+        from millpond.steward.index.tree import Index
 
         index = Index.at(table_location(self.place))
         quick = index.open(self._full_tree) if index is not None else None
@@ -91,7 +91,7 @@ class Context:
             return quick
         tree = self._full_tree()
         if index is not None:
-            from millpond.steward.indexing import rebuild
+            from millpond.steward.index.writing import rebuild
 
             rebuild(index, tree)
         return tree

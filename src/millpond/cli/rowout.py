@@ -38,7 +38,7 @@ def _usual_format(context: Context) -> str:
 
 def _write(context: Context, format_: str, run: Reading) -> None:
     if format_ != "table":
-        from millpond.steward.rowfiles import write_rows
+        from millpond.steward.rows.files import write_rows
 
         kind: Any = "csv" if format_ == "raw" else format_
         write_rows(kind, sys.stdout.buffer, run)

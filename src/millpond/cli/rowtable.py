@@ -13,7 +13,7 @@ import click
 
 from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.types import is_numeric
-from millpond.steward.rowtext import json_values, pieces
+from millpond.steward.rows.text import json_values, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -2,10 +2,12 @@
 
 - `pond`: `Pond`, `open_pond`, `create_pond`
 - `read`, `write`: scopes; `scope` is what both can do; `handle` is one path in the hand
-- `commit`: the eight steps; `race` and `turn` lead to the moment; `steps` names places for tests
-- `tables`: the Delta tables behind tables, series and collections; `pending`: what a transaction
-  does to one; `rowwriting`, `evolve`: rows on their way in, and what columns become
-- `control`: what was done, when and by whom; `recover`: what a crash left
-- `places`: what an argument names; `selection`: what several hold; `hostrows`: files here
-- `copying`, `comparing`, `describing`, `bounds`, `overlaps`: what commands of the same names do
+- `committing`: the eight steps of a commit, races, recovery, post-commit
+- `tables`: the Delta tables behind tables, series and collections, and rows on their way in
+- `control`: what was done, when and by whom, and what is set
+- `index`: what lets `pond list` do without Arrow
+- `keeping`: maintenance, `fsck`, the content root
+- `temporal`: time columns, bounds, overlaps
+- `places`: what an argument names; `rows`: what several hold, and rows out into files
+- `copying`, `comparing`, `describing`: what commands of the same names do
 """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import MillpondError
 from millpond.fs.entry import EntryType
 from millpond.fs.paths import split_version
-from millpond.steward.hostrows import host_files, host_plan
+from millpond.steward.rows.host import host_files, host_plan
 from millpond.steward.scope import as_time, begins_with
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
     from millpond.steward.scope import Scope, Stat
-    from millpond.steward.temporal import Wanted
+    from millpond.steward.temporal.times import Wanted
 
 
 class Handle:

@@ -31,14 +31,14 @@ from millpond.fs.entry import to_micros
 from millpond.fs.oplog.persistence import OpLog
 from millpond.kernel.engines import row_engine
 from millpond.kernel.paths import table_location
-from millpond.steward.control import Control
-from millpond.steward.control_settings import INLINE, RECORD_READS
-from millpond.steward.index import Index
-from millpond.steward.indexing import note
+from millpond.steward.committing.recover import Recovery, finish_last, recover
+from millpond.steward.control.settings import INLINE, RECORD_READS
+from millpond.steward.control.table import Control
+from millpond.steward.index.tree import Index
+from millpond.steward.index.writing import note
 from millpond.steward.read import ReadScope
-from millpond.steward.recover import Recovery, finish_last, recover
-from millpond.steward.tables import NodeTables
-from millpond.steward.temporal import in_utc
+from millpond.steward.tables.node_tables import NodeTables
+from millpond.steward.temporal.times import in_utc
 from millpond.steward.write import WriteScope, owner
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
     from millpond.fs.tree import Tree
     from millpond.plan.executor import Executor
-    from millpond.steward.control_rebuild import Rebuilt, Synced
-    from millpond.steward.fsck import Report
+    from millpond.steward.committing.postcommit import Follower
+    from millpond.steward.control.rebuild import Rebuilt, Synced
     from millpond.steward.handle import Handle
-    from millpond.steward.maintain import Maintenance
-    from millpond.steward.postcommit import Follower
+    from millpond.steward.keeping.fsck import Report
+    from millpond.steward.keeping.maintain import Maintenance
 
 VARIABLE: Final = "POND"
 """The environment variable that says where the pond is."""
@@ -258,7 +258,7 @@ class Pond:
 
     def post_commit(self, kind: str, tree: Tree, txn_seq: int) -> list[Follower]:
         """What is to run after a transaction; what runs after commits has no followers itself."""
-        from millpond.steward.postcommit import followers
+        from millpond.steward.committing.postcommit import followers
 
         return followers(self, kind, tree, txn_seq)
 
@@ -273,14 +273,14 @@ class Pond:
 
     def sync(self) -> Synced:
         """Have the control table know all that the OpLog knows."""
-        from millpond.steward.control_rebuild import sync
+        from millpond.steward.control.rebuild import sync
 
         self.check_open()
         return sync(self)
 
     def rebuild_control(self) -> Rebuilt:
         """Make the control table anew, from the OpLog and what is left of the old one."""
-        from millpond.steward.control_rebuild import rebuild
+        from millpond.steward.control.rebuild import rebuild
 
         self.check_open()
         return rebuild(self)
@@ -298,7 +298,7 @@ class Pond:
         `retention` is how long what is not needed any more is kept, by default what the setting
         `maintain.retention_days` says: readers of other processes may still be at it.
         """
-        from millpond.steward.maintain import maintain
+        from millpond.steward.keeping.maintain import maintain
 
         self.check_open()
         return maintain(
@@ -307,7 +307,7 @@ class Pond:
 
     def fsck(self) -> Report:
         """Check every object of the pond against what was noted when it was written."""
-        from millpond.steward.fsck import fsck
+        from millpond.steward.keeping.fsck import fsck
 
         self.check_open()
         return fsck(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from millpond.base.errors import ScopeError
-from millpond.steward import alive
+from millpond.steward.keeping import alive
 from millpond.steward.scope import Scope
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from millpond.plan.sources import Stored
     from millpond.steward.handle import Handle
     from millpond.steward.pond import Pond
-    from millpond.steward.temporal import Wanted
+    from millpond.steward.temporal.times import Wanted
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -211,7 +211,7 @@ class Scope:
 
     def plan(self, path: str, **wanted: Unpack[Wanted]) -> Plan:
         """The rows of a path as a plan; a series only within its bounds."""
-        from millpond.steward.temporal import rows_of
+        from millpond.steward.temporal.times import rows_of
 
         return rows_of(self, path, **wanted)
 

@@ -17,14 +17,14 @@ from millpond.fs.factory import config_text
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
 from millpond.fs.working import Working
-from millpond.steward import alive
-from millpond.steward.commit import Committed, Committing
-from millpond.steward.evolve import Reshaping
-from millpond.steward.pending import PendingTable
-from millpond.steward.process import OPEN
-from millpond.steward.rowwriting import RowWriting, restore_rows
+from millpond.steward.committing.commit import Committed, Committing
+from millpond.steward.committing.steps import step
+from millpond.steward.control.process import OPEN
+from millpond.steward.keeping import alive
 from millpond.steward.scope import BEGINS_WITH, Scope
-from millpond.steward.steps import step
+from millpond.steward.tables.evolve import Reshaping
+from millpond.steward.tables.pending import PendingTable
+from millpond.steward.tables.writing import RowWriting, restore_rows
 
 if TYPE_CHECKING:
     import os

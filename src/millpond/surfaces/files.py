@@ -26,7 +26,7 @@ def open_to_read(scope: Scope, path: str, block_bytes: int | None) -> io.Buffere
     """The bytes of a node; the rows of a table, a series or a collection as a file of Parquet."""
     if not scope.row(path).entry_type.is_table:
         return open_bytes(scope, path, block_bytes=block_bytes or BLOCK_BYTES)
-    from millpond.steward.rowfiles import write_rows
+    from millpond.steward.rows.files import write_rows
 
     file = _Spool()
     write_rows("parquet", file.spool, scope.plan(path).execute(engine=scope.pond.engine))

@@ -34,7 +34,7 @@ from millpond.fs.entry import EntryType
 from millpond.fs.paths import child, parts
 from millpond.steward.copying.within import copy_node
 from millpond.steward.pond import VARIABLE, open_pond
-from millpond.steward.temporal import in_utc
+from millpond.steward.temporal.times import in_utc
 from millpond.surfaces.files import NewFile, open_to_read
 from millpond.surfaces.info import entry_of, info_of
 from millpond.surfaces.session import Session

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from millpond.cli.context import Context
     from millpond.plan.node import Plan
-    from millpond.steward.selection import Selection
+    from millpond.steward.rows.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def command(
       pond cat host+csv:///data/levels.csv --format json
     """
     from millpond.steward.places import parse_place
-    from millpond.steward.selection import Which, select
+    from millpond.steward.rows.selection import Which, select
 
     asked = _Asked(format_, query, limit, explain)
     if time_start is not None and time_end is not None and time_end < time_start:

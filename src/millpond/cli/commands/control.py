@@ -12,7 +12,7 @@ from millpond.cli.rowout import FORMATS
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
-    from millpond.steward.records import Transaction
+    from millpond.steward.control.records import Transaction
 
 _USUAL: Final = 20
 
@@ -168,7 +168,7 @@ def rebuild(context: Context) -> None:
 @click.pass_obj
 def show_config(context: Context) -> None:
     """Show the settings of the pond, their values and what they are for, and who the pond is."""
-    from millpond.steward.control_settings import SETTINGS
+    from millpond.steward.control.settings import SETTINGS
 
     stored = context.open_pond().control.metadata()
     rows = [

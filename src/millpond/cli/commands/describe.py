@@ -66,7 +66,7 @@ def _paths(scope: Any, path: str, version: int | None) -> list[str]:
     """What a path or pattern names, directories and links among it."""
     from millpond.fs.glob import Pattern, expand, is_pattern
     from millpond.fs.resolve import try_resolve
-    from millpond.steward.selection import matching
+    from millpond.steward.rows.selection import matching
 
     if not is_pattern(path) or try_resolve(scope.tree, path) is not None:
         return matching(scope, path, version=version)

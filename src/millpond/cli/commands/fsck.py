@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
-    from millpond.steward.fsck import Report
+    from millpond.steward.keeping.fsck import Report
 
 DAMAGED: Final = 10
 """The exit code, as for errors about damaged data."""
@@ -33,7 +33,7 @@ def command(context: Context, *, root_only: bool) -> int:
     """
     from millpond.cli.doing import doing
     from millpond.kernel.paths import table_location
-    from millpond.steward.fsck import fsck
+    from millpond.steward.keeping.fsck import fsck
     from millpond.steward.pond import Pond
 
     pond = Pond(table_location(context.place), settings=context.settings)

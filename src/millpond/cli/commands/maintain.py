@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
-    from millpond.steward.maintain import Maintenance
+    from millpond.steward.keeping.maintain import Maintenance
 
 _UNITS: Final = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds", "": "days"}
 _LENGTH: Final = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")

@@ -10,7 +10,7 @@ from millpond.cli.output import human_size, short_time
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
-    from millpond.steward.journal import Change, Entry
+    from millpond.steward.control.journal import Change, Entry
 
 _USUAL: Final = 20
 _SHOWN: Final = 3
@@ -29,7 +29,7 @@ def command(context: Context, *, txn: int | None, limit: int, is_all: bool) -> N
       pond show
       pond show 17
     """
-    from millpond.steward.journal import journal
+    from millpond.steward.control.journal import journal
 
     pond = context.open_pond()
     tree = context.read().tree

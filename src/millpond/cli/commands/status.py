@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def command(context: Context) -> None:
     """Show the pond's place and identity, its nodes and size, the last transaction, open ones."""
     from millpond.fs.walk import walk
-    from millpond.steward.journal import command_of, said_in_control
+    from millpond.steward.control.journal import command_of, said_in_control
 
     pond = context.open_pond()
     tree = context.read().tree
@@ -74,7 +74,7 @@ def _last(tree: Tree) -> dict[str, Any]:
     """The last transaction."""
     from millpond.fs.entry import from_micros
     from millpond.fs.oplog.persistence import state_of
-    from millpond.steward.journal import command_of
+    from millpond.steward.control.journal import command_of
 
     said = state_of(tree).last
     if not tree.txn_seq:

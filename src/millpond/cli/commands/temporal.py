@@ -64,7 +64,7 @@ def set_bounds_command(
       pond temporal set-bounds '/sensors/*' --max open
       pond temporal set-bounds /sensors/a --clear
     """
-    from millpond.steward.bounds import UNCHANGED, set_bounds
+    from millpond.steward.temporal.bounds import UNCHANGED, set_bounds
 
     if clear and (first is not None or last is not None):
         raise click.UsageError("--clear takes both bounds away; give it alone.")
@@ -114,7 +114,7 @@ def detect_overlaps_command(
       pond temporal detect-overlaps /sensors/a
       pond temporal detect-overlaps '/sensors/lake-*' --by path
     """
-    from millpond.steward.overlaps import detect_overlaps
+    from millpond.steward.temporal.overlaps import detect_overlaps
 
     found = detect_overlaps(context.read(as_of), paths, by=by)  # type: ignore[arg-type]
     if context.as_json:

@@ -142,7 +142,7 @@ def _one_by_one(columns: tuple[str, ...], come: _Side, gone: _Side, limit: int) 
 
 def _lines(plan: Plan, engine: Any) -> Iterator[str]:
     """Rows as JSON."""
-    from millpond.steward.rowtext import json_lines, pieces
+    from millpond.steward.rows.text import json_lines, pieces
 
     for batch in plan.execute(engine=engine):
         for piece in pieces(batch):

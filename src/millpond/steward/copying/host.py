@@ -22,7 +22,7 @@ from millpond.base.errors import (
     PathTypeError,
     StoreError,
 )
-from millpond.steward.hostrows import host_files, nearby, no_access
+from millpond.steward.rows.host import host_files, nearby, no_access
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from millpond.fs.entry import EntryType
 from millpond.steward.copying import Copied
 from millpond.steward.copying.host import HostItem, check_outside, find_items, translated
 from millpond.steward.copying.landing import Landing, landing
-from millpond.steward.hostrows import check_parquet, host_plan, plan_of_files
+from millpond.steward.rows.host import check_parquet, host_plan, plan_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,8 +24,8 @@ from millpond.fs.resolve import not_found, try_resolve
 from millpond.fs.walk import walk
 from millpond.steward.copying import Copied
 from millpond.steward.copying.host import check_outside, translated
-from millpond.steward.rowfiles import FileFormat, write_rows
-from millpond.steward.selection import matching
+from millpond.steward.rows.files import FileFormat, write_rows
+from millpond.steward.rows.selection import matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

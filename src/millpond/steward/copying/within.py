@@ -13,7 +13,7 @@ from millpond.fs.resolve import try_resolve
 from millpond.fs.walk import walk
 from millpond.steward.copying import Copied
 from millpond.steward.copying.landing import Landing, landing
-from millpond.steward.selection import matching
+from millpond.steward.rows.selection import matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

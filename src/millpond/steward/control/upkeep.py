@@ -12,7 +12,7 @@ from millpond.fs.oplog.log import LogState, NewFile
 from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.write.checkpoint import write_checkpoint
 from millpond.kernel.write.clean import clean_log
-from millpond.steward.records import CATEGORY, from_parquet, stored_columns, write_table
+from millpond.steward.control.records import CATEGORY, from_parquet, stored_columns, write_table
 
 if TYPE_CHECKING:
     from millpond.fs.oplog.log import RowLog

@@ -1,4 +1,4 @@
-"""Rows as text: CSV and JSON lines, batch by batch. `rowfiles.py` writes them to files.
+"""Rows as text: CSV and JSON lines, batch by batch. `files.py` writes them to files.
 
 Times are ISO 8601, in UTC with a Z; bytes are base64. In CSV an unquoted empty field is null and
 nested values are JSON; in JSON, numbers that it has no words for are texts: "NaN", "Infinity".

@@ -15,10 +15,10 @@ from millpond.fs.entry import EntryType
 from millpond.fs.resolve import try_resolve
 from millpond.kernel.table import DeltaTable
 from millpond.kernel.write.conflicts import key_of
-from millpond.steward.arrivals import arrival
-from millpond.steward.evolve import Reshaping, ready
-from millpond.steward.pending import PendingTable
-from millpond.steward.temporal import event_times, spanning, time_column_of
+from millpond.steward.tables.arrivals import arrival
+from millpond.steward.tables.evolve import Reshaping, ready
+from millpond.steward.tables.pending import PendingTable
+from millpond.steward.temporal.times import event_times, spanning, time_column_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from millpond.fs.entry import Row
     from millpond.fs.resolve import Located
     from millpond.plan.types import Struct
-    from millpond.steward.arrivals import Arrival
+    from millpond.steward.tables.arrivals import Arrival
     from millpond.steward.write import WriteScope
 
 

@@ -27,9 +27,8 @@ from millpond.base.store.children import children
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import LogState, NewFile, RowLog
 from millpond.kernel.names import LAST_CHECKPOINT, LOG_DIRECTORY, parse_name, version_prefix
-from millpond.steward.control_settings import SettingsFile, checked, typed
-from millpond.steward.opened import OpenTransactions
-from millpond.steward.records import (
+from millpond.steward.control.opened import OpenTransactions
+from millpond.steward.control.records import (
     CATEGORY,
     METADATA,
     SCHEMA,
@@ -42,6 +41,7 @@ from millpond.steward.records import (
     to_parquet,
     transactions,
 )
+from millpond.steward.control.settings import SettingsFile, checked, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -243,7 +243,7 @@ class Control:
         raise PondError("the control table is busy", hint="try again")
 
     def _look_after(self, version: int) -> None:
-        from millpond.steward.control_upkeep import look_after
+        from millpond.steward.control.upkeep import look_after
 
         if version % COMPACT_EVERY:
             return

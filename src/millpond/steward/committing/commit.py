@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from millpond.base.errors import MillpondError
 from millpond.kernel.write.commit import fate_of
-from millpond.steward.control import Record, as_json
-from millpond.steward.process import OPEN, this_process
-from millpond.steward.race import Race
-from millpond.steward.steps import step
+from millpond.steward.committing.race import Race
+from millpond.steward.committing.steps import step
+from millpond.steward.control.process import OPEN, this_process
+from millpond.steward.control.table import Record, as_json
 
 if TYPE_CHECKING:
     from millpond.fs.tree import Tree

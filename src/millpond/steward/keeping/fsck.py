@@ -19,12 +19,12 @@ from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.rowfile import RowFile
 from millpond.fs.oplog.rows import PARTITION
 from millpond.kernel.write.seal import is_intact, stream_digest
-from millpond.steward.control_settings import DIRECTORY as SETTINGS
-from millpond.steward.nodenames import NodeNames
-from millpond.steward.opened import DIRECTORY as OPEN
-from millpond.steward.records import from_text
-from millpond.steward.root import content_root
-from millpond.steward.tablecheck import Kind, Problem, TableCheck
+from millpond.steward.control.opened import DIRECTORY as OPEN
+from millpond.steward.control.records import from_text
+from millpond.steward.control.settings import DIRECTORY as SETTINGS
+from millpond.steward.keeping.nodenames import NodeNames
+from millpond.steward.keeping.root import content_root
+from millpond.steward.keeping.tablecheck import Kind, Problem, TableCheck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

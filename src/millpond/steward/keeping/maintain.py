@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Final
 from millpond.base.errors import ConfigError
 from millpond.kernel.table import delta_table
 from millpond.kernel.write.checkpoint import write_checkpoint
-from millpond.steward.compaction import Compacted, compact_oplog, compact_table, table_nodes
-from millpond.steward.control_settings import RETENTION_DAYS
-from millpond.steward.control_upkeep import compact as compact_control
-from millpond.steward.vacuum import Garbage, delete_garbage, find_garbage
+from millpond.steward.control.settings import RETENTION_DAYS
+from millpond.steward.control.upkeep import compact as compact_control
+from millpond.steward.keeping.compaction import Compacted, compact_oplog, compact_table, table_nodes
+from millpond.steward.keeping.vacuum import Garbage, delete_garbage, find_garbage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from millpond.kernel.table import DeltaTable
-    from millpond.steward.control_rebuild import Synced
+    from millpond.steward.control.rebuild import Synced
     from millpond.steward.pond import Pond
 
 CHECKPOINT_AFTER: Final = 5

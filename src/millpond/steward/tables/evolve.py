@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from millpond.kernel.write.transaction import Transaction
     from millpond.plan.types import DataType, Field
-    from millpond.steward.pending import PendingTable
+    from millpond.steward.tables.pending import PendingTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import DeltaError, IntegrityError, StoreError, TableNotFoundError
 from millpond.fs.oplog.persistence import state_of
-from millpond.steward.control import Record
-from millpond.steward.control_settings import IDENTITY
-from millpond.steward.postcommit import KIND, followers, resume
-from millpond.steward.process import is_at_work
+from millpond.steward.committing.postcommit import KIND, followers, resume
+from millpond.steward.control.process import is_at_work
+from millpond.steward.control.settings import IDENTITY
+from millpond.steward.control.table import Record
 
 if TYPE_CHECKING:
     from millpond.fs.tree import Tree
+    from millpond.steward.control.records import Transaction
     from millpond.steward.pond import Pond
-    from millpond.steward.records import Transaction
 
 
 _log = logging.getLogger("millpond.steward")
@@ -110,7 +110,7 @@ def recover(pond: Pond, *, patience_s: float = 0.0) -> Recovery:
 
 def _make_control(pond: Pond) -> bool:
     """A process may have died when it made the pond; whether the control table was not finished."""
-    from millpond.steward.control_rebuild import rebuild
+    from millpond.steward.control.rebuild import rebuild
 
     try:
         pond.control.newest_version()

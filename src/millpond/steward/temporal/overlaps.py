@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from millpond.base.errors import BudgetExceededError
-from millpond.steward.bounds import series_at
 from millpond.steward.scope import as_time, begins_with
+from millpond.steward.temporal.bounds import series_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

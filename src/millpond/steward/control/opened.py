@@ -10,13 +10,13 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import IntegrityError, ObjectNotFoundError, StoreError
-from millpond.steward.records import from_text, to_text
+from millpond.steward.control.records import from_text, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from millpond.base.store import PutMode, Store
-    from millpond.steward.records import Record
+    from millpond.steward.control.records import Record
 
 DIRECTORY: Final = "_open"
 """Below the control table, where its readers do not look."""

@@ -23,10 +23,10 @@ from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.persistence import state_of
 from millpond.kernel.names import LOG_DIRECTORY
-from millpond.steward.control_settings import IDENTITY
-from millpond.steward.process import is_at_work
-from millpond.steward.records import CATEGORY, TRANSACTION, Record, as_json, from_parquet
-from millpond.steward.recover import Recovery, recover
+from millpond.steward.committing.recover import Recovery, recover
+from millpond.steward.control.process import is_at_work
+from millpond.steward.control.records import CATEGORY, TRANSACTION, Record, as_json, from_parquet
+from millpond.steward.control.settings import IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import PathTypeError
 from millpond.fs.entry import EntryType, from_micros, to_micros
-from millpond.steward.selection import matching
-from millpond.steward.temporal import in_utc
+from millpond.steward.rows.selection import matching
+from millpond.steward.temporal.times import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

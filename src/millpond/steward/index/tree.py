@@ -3,7 +3,7 @@
 It is derived and disposable. Runs (`runs.py`) that follow one another from version 0 to the newest
 one are the tree. What the log of the OpLog does not confirm is not believed: the ids of commits
 have to fit, one by one, and no commit may be there that the index does not know.
-`indexing.py` writes it.
+`writing.py` writes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.steward.runs import BadRunError, Run, RunFile, list_runs, read_run
+from millpond.steward.index.runs import BadRunError, Run, RunFile, list_runs, read_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

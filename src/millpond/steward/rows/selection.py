@@ -13,8 +13,8 @@ from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import not_found, try_resolve
 from millpond.plan.unite import union_by_name
-from millpond.steward.hostrows import host_files, host_plan
-from millpond.steward.temporal import in_utc, time_column_of
+from millpond.steward.rows.host import host_files, host_plan
+from millpond.steward.temporal.times import in_utc, time_column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

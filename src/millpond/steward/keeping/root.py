@@ -15,7 +15,7 @@ from millpond.base.errors import PathTypeError
 from millpond.fs.entry import EntryType
 from millpond.fs.paths import child
 from millpond.plan.types import List, Map, Struct
-from millpond.steward.rowhash import rows_digest
+from millpond.steward.keeping.rowhash import rows_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

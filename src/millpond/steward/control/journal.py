@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from millpond.fs.entry import MOVED_TO, ROOT, Row, from_micros
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.paths import join
-from millpond.steward.records import transactions
+from millpond.steward.control.records import transactions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from millpond.fs.tree import Tree
+    from millpond.steward.control.records import Transaction
     from millpond.steward.pond import Pond
-    from millpond.steward.records import Transaction
 
 Kind = Literal["made", "written", "changed", "moved", "removed", "restored"]
 

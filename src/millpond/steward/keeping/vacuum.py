@@ -22,8 +22,8 @@ from millpond.kernel.names import LOG_DIRECTORY, STAGED_COMMITS, parse_name
 from millpond.kernel.table import delta_table
 from millpond.kernel.write.clean import clean_log
 from millpond.kernel.write.state import Tombstones
-from millpond.steward.alive import scopes_of
-from millpond.steward.control_upkeep import find_old
+from millpond.steward.control.upkeep import find_old
+from millpond.steward.keeping.alive import scopes_of
 from millpond.steward.write import WriteScope
 
 if TYPE_CHECKING:

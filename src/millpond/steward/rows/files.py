@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol
 import pyarrow as pa
 
 from millpond.plan.arrow import from_arrow_schema
-from millpond.steward.rowtext import csv_header, csv_lines, json_lines, pieces
+from millpond.steward.rows.text import csv_header, csv_lines, json_lines, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,18 +17,18 @@ from millpond.fs.entry import EntryType
 from millpond.fs.factory import OFF, executable
 from millpond.fs.paths import child
 from millpond.fs.resolve import try_resolve
-from millpond.steward.control import Record, as_json
-from millpond.steward.control_settings import mode_key
-from millpond.steward.process import OPEN, this_process
+from millpond.steward.control.process import OPEN, this_process
+from millpond.steward.control.settings import mode_key
+from millpond.steward.control.table import Record, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from millpond.fs.entry import Row
     from millpond.fs.tree import TreeLike
+    from millpond.steward.control.records import Transaction
     from millpond.steward.pond import Pond
     from millpond.steward.read import ReadScope
-    from millpond.steward.records import Transaction
     from millpond.steward.write import WriteScope
 
 PLACE: Final = "/etc/system.d"

@@ -21,14 +21,14 @@ from millpond.base.errors import (
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.persistence import Commit
 from millpond.fs.rebase import rebase
-from millpond.steward.steps import step
-from millpond.steward.turn import Turn
+from millpond.steward.committing.steps import step
+from millpond.steward.committing.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from millpond.fs.tree import Tree
-    from millpond.steward.pending import PendingTable
+    from millpond.steward.tables.pending import PendingTable
     from millpond.steward.write import WriteScope
 
 MOST_ATTEMPTS: Final = 500

@@ -23,8 +23,8 @@ from millpond.kernel.names import commit_name
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.table import DeltaTable, delta_table
 from millpond.kernel.write.commit import StagedCommit, log_path, publish_commit, read_winner
-from millpond.steward.pending import PendingTable, discard
-from millpond.steward.steps import step
+from millpond.steward.committing.steps import step
+from millpond.steward.tables.pending import PendingTable, discard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.fs.entry import EntryType
 from millpond.fs.oplog.persistence import state_of
-from millpond.steward.runs import (
+from millpond.steward.index.runs import (
     BadRunError,
     RunFile,
     joined,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from millpond.fs.entry import Row
     from millpond.fs.tree import Tree
-    from millpond.steward.index import Index
-    from millpond.steward.runs import Run
+    from millpond.steward.index.runs import Run
+    from millpond.steward.index.tree import Index
 
 JOIN_EVERY: Final = 16
 """After so many versions, small runs are joined."""

@@ -1,0 +1,1 @@
+"""Keeping a pond in order: maintenance, `fsck`, and the content root."""

@@ -1,0 +1,1 @@
+"""Rows of several places together, and rows out into files and text."""

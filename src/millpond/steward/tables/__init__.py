@@ -1,0 +1,1 @@
+"""The Delta tables behind nodes, and rows on their way into them."""

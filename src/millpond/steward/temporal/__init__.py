@@ -1,0 +1,1 @@
+"""Series and time: time columns, bounds, overlaps."""
