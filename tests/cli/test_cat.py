@@ -67,7 +67,7 @@ class TestBytes:
         assert full.ok("cat", "/a.txt", "--version", "1") == "hello\n"
         assert full.ok("cat", "/a.txt", "--as-of", "1") == "hello\n"
         assert "no version 9" in full.fails("cat", "/a.txt", "--version", "9", code=6)
-        assert "transaction 99" in full.fails("cat", "/a.txt", "--as-of", "99", code=1)
+        assert "transaction 99" in full.fails("cat", "/a.txt", "--as-of", "99", code=6)
 
     @pytest.mark.parametrize(
         "option", [("--format", "table"), ("--sql", "SELECT 1"), ("--limit", "1"), ("--explain",)]

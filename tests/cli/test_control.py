@@ -55,9 +55,9 @@ class TestTransactions:
         text = full.ok("control", "detail", "2")
         assert "mkdir '/b c'" in text
         assert "data_committed" in text
-        said = full.fails("control", "detail", "99", code=1)
+        said = full.fails("control", "detail", "99", code=6)
         assert "pond control recent" in said
-        full.fails("control", "detail", "zz", code=1)
+        full.fails("control", "detail", "zz", code=6)
 
     def test_open_ones(self, full: Cli, place: Path) -> None:
         assert "no transaction is open" in full("control", "incomplete").stderr

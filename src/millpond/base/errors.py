@@ -352,6 +352,10 @@ class PondError(MillpondError):
     """A pond can't do what was asked."""
 
 
+class TransactionNotFoundError(PondError, LookupError):
+    """The pond has no such transaction; the hint says what it has."""
+
+
 class PondNotFoundError(PondError, FileNotFoundError):
     """There is no pond at this place."""
 

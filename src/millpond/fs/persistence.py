@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from millpond.base.errors import PondError
+from millpond.base.errors import TransactionNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def seq_of(txn_seq: int | None, *, last: int) -> int:
     if txn_seq is None:
         return last
     if not 0 <= txn_seq <= last:
-        raise PondError(
+        raise TransactionNotFoundError(
             f"there is no transaction {txn_seq}",
             hint=f"name one from 0, when the pond was empty, to {last}, the last one",
         )

@@ -265,7 +265,7 @@ class TableChanges:
         texts = to_arrow(ADD).field("partitionValues").type
         values = pa.chunked_array([pa.array([c.file["partitionValues"] for c in changes], texts)])
         paths = pa.array([c.file["path"] for c in changes], pa.string())
-        path, deleted = _unused("path", self.schema), _unused("deleted", self.schema)
+        path, deleted = self.schema.unused("path"), self.schema.unused("deleted")
         arrays: dict[str, Any] = {path: resolve_all(snapshot.table, paths)}
         arrays.update(partition_arrays(snapshot, values))
         arrays[COMMIT_VERSION.name] = pa.array([c.version for c in changes], pa.int64())
@@ -365,9 +365,3 @@ def _positions(found: pa.Array | None, number: int, none: Positions) -> Position
         return none
     positions: Positions = found[number].values.to_numpy()
     return positions
-
-
-def _unused(name: str, schema: Struct) -> str:
-    while name in schema:
-        name += "_"
-    return name

@@ -107,7 +107,7 @@ def data_scan(
     """The one scan below `data_plan`, its columns in the table's types."""
     import pyarrow as pa
 
-    path, deleted = _unused("path", snapshot), _unused("deleted", snapshot)
+    path, deleted = snapshot.schema.unused("path"), snapshot.schema.unused("deleted")
     arrays: dict[str, Any] = {path: resolve_all(snapshot.table, files.column("path"))}
     arrays.update(partition_arrays(snapshot, files.column("partitionValues")))
     positions = deleted_positions(snapshot, files.column("deletionVector"), engine)
@@ -193,12 +193,6 @@ def positions_array(parts: Sequence[Positions | None]) -> pa.Array:
         to_arrow(List(LONG)),
         mask=pa.array([part is None for part in parts]),
     )
-
-
-def _unused(name: str, snapshot: Snapshot) -> str:
-    while name in snapshot.schema:
-        name += "_"
-    return name
 
 
 class TableScan:

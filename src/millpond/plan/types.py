@@ -233,6 +233,16 @@ class Struct(_Indexed):
         """Only these fields, in the given order."""
         return Struct(tuple(self.field(name) for name in names))
 
+    def unused(self, name: str) -> str:
+        """A name that no field has: this one, or one like it.
+
+        >>> Struct.of(path=STRING).unused("path")
+        'path_'
+        """
+        while name in self:
+            name += "_"
+        return name
+
     def near(self, name: str) -> str:
         """A hint for an unknown name: what is spelled alike, or what there is."""
         if not self.fields:

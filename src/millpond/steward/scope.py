@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from millpond.plan.sources import Stored
     from millpond.steward.handle import Handle
     from millpond.steward.pond import Pond
+    from millpond.steward.temporal.overlaps import By, Overlaps
     from millpond.steward.temporal.times import Wanted
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
@@ -214,6 +215,12 @@ class Scope:
         from millpond.steward.temporal.times import rows_of
 
         return rows_of(self, path, **wanted)
+
+    def detect_overlaps(self, *paths: str, by: By = "version") -> Overlaps:
+        """The runs and overlaps of series, all taken together, by version or by path."""
+        from millpond.steward.temporal.overlaps import detect_overlaps
+
+        return detect_overlaps(self, paths, by=by)
 
     def resolve(self, stored: Stored) -> Plan:
         """What `stored(path, columns)` in a plan is here: those columns, in that order."""

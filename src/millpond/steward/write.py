@@ -29,13 +29,15 @@ from millpond.steward.tables.writing import RowWriting, restore_rows
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
+    from datetime import datetime
+    from types import EllipsisType, TracebackType
 
     from millpond.fs.entry import Row
     from millpond.fs.resolve import Located
     from millpond.fs.tree import Tree
     from millpond.kernel.table import DeltaTable
     from millpond.steward.pond import Pond
+    from millpond.steward.temporal.bounds import Bounds
 
 CHANGEABLE: Final = ("config", "extended_attributes", "factory", "max_override", "min_override")
 RESERVED: Final = ("kind", "staged", "timestamp", "txn_id", "txn_seq")
@@ -362,6 +364,22 @@ class WriteScope(Scope):
         reshaping = Reshaping(renamed or {}, dropped)
         with self._step():
             return RowWriting(self, path, EntryType.SERIES, reshaping, time_column).write(rows)
+
+    def set_bounds(
+        self,
+        *paths: str,
+        first: datetime | EllipsisType | None = ...,
+        last: datetime | EllipsisType | None = ...,
+    ) -> list[Bounds]:
+        """Say from when to when the rows of series count, both ends included.
+
+        None opens an end, and an end that is not given stays as it is.
+
+        Bounds hold for old versions and for what is appended later, in every way to read.
+        """
+        from millpond.steward.temporal.bounds import set_bounds
+
+        return set_bounds(self, paths, first=first, last=last)
 
     def rearrange(self, path: str, runs: Iterable[Iterable[str]]) -> int:
         """Write each run of files of a node's table as one, or few; how many that makes.

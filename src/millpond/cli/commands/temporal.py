@@ -64,17 +64,15 @@ def set_bounds_command(
       pond temporal set-bounds '/sensors/*' --max open
       pond temporal set-bounds /sensors/a --clear
     """
-    from millpond.steward.temporal.bounds import UNCHANGED, set_bounds
-
     if clear and (first is not None or last is not None):
         raise click.UsageError("--clear takes both bounds away; give it alone.")
     if not clear and first is None and last is None:
         raise click.UsageError("Give --min, --max or both, or --clear.")
     ends: list[Any] = [
-        None if clear or end == OPEN else UNCHANGED if end is None else end for end in (first, last)
+        None if clear or end == OPEN else ... if end is None else end for end in (first, last)
     ]
     with context.write("temporal set-bounds") as tx:
-        found = set_bounds(tx, paths, first=ends[0], last=ends[1])
+        found = tx.set_bounds(*paths, first=ends[0], last=ends[1])
         done = tx.commit()
     rows = [asdict(bounds) for bounds in found]
     context.out.done(
@@ -114,9 +112,7 @@ def detect_overlaps_command(
       pond temporal detect-overlaps /sensors/a
       pond temporal detect-overlaps '/sensors/lake-*' --by path
     """
-    from millpond.steward.temporal.overlaps import detect_overlaps
-
-    found = detect_overlaps(context.read(as_of), paths, by=by)  # type: ignore[arg-type]
+    found = context.read(as_of).detect_overlaps(*paths, by=by)  # type: ignore[arg-type]
     if context.as_json:
         context.out.facts(asdict(found))
         return

@@ -87,7 +87,7 @@ def _hits(
 
     Every row is looked at, deleted ones too, in order: that is what positions are counted by.
     """
-    path, number = _unused("path", snapshot.schema), _unused("file", snapshot.schema)
+    path, number = snapshot.schema.unused("path"), snapshot.schema.unused("file")
     arrays: dict[str, Any] = {path: resolve_all(snapshot.table, files.column("path"))}
     arrays.update(partition_arrays(snapshot, files.column("partitionValues")))
     arrays[number] = pa.array(np.arange(files.num_rows))
@@ -177,7 +177,7 @@ def _without(
     plan = data_scan(snapshot, _table([{**add, "deletionVector": None} for add in adds]))
     files = plan.input
     assert isinstance(files, Values)
-    name = _unused("deleted", snapshot.schema)
+    name = snapshot.schema.unused("deleted")
     named = Values(files.data.append_column(name, positions_array(deleted)))
     return DynamicScan(named, "parquet", plan.columns, plan.path_column, plan.constants, name)
 
@@ -187,9 +187,3 @@ def _table(adds: Sequence[Mapping[str, Any]]) -> pa.Table:
 
     rows = [{name: add.get(name) for name in FILE_COLUMNS} for add in adds]
     return pa.Table.from_pylist(rows, to_arrow_schema(ADD.select(FILE_COLUMNS)))
-
-
-def _unused(name: str, schema: Struct) -> str:
-    while name in schema:
-        name += "_"
-    return name

@@ -20,7 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.clock import Clock, SystemClock
-from millpond.base.errors import MillpondError, ObjectNotFoundError, PondError, TableNotFoundError
+from millpond.base.errors import (
+    MillpondError,
+    ObjectNotFoundError,
+    PondError,
+    TableNotFoundError,
+    TransactionNotFoundError,
+)
 from millpond.base.redact import safe_info
 from millpond.base.store import open_store
 from millpond.base.store.children import children
@@ -317,7 +323,8 @@ class Control:
             wanted = {i for row in rows if (i := row["txn_id"]) and i.startswith(key)}
         if len(wanted) != 1:
             what = "is no transaction" if not wanted else f"begins {len(wanted)} transactions"
-            raise PondError(
+            kind = PondError if wanted else TransactionNotFoundError
+            raise kind(
                 f"{key!r} {what} of the control table",
                 hint="pond control recent lists them; pond control sync looks for missing ones",
             )

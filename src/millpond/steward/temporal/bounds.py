@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import EllipsisType
+from typing import TYPE_CHECKING
 
 from millpond.base.errors import PathTypeError
 from millpond.fs.entry import EntryType, from_micros, to_micros
@@ -16,13 +17,6 @@ if TYPE_CHECKING:
 
     from millpond.steward.scope import Scope
     from millpond.steward.write import WriteScope
-
-
-class Unchanged:
-    """Says that an end of the bounds stays as it is."""
-
-
-UNCHANGED: Final = Unchanged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +32,15 @@ def set_bounds(
     tx: WriteScope,
     paths: Sequence[str],
     *,
-    first: datetime | Unchanged | None = UNCHANGED,
-    last: datetime | Unchanged | None = UNCHANGED,
+    first: datetime | EllipsisType | None = ...,
+    last: datetime | EllipsisType | None = ...,
 ) -> list[Bounds]:
     """Set the bounds of series, both of which belong to them; None opens an end."""
     found = []
     for path in series_at(tx, paths):
         row = tx.row(path)
-        low = row.min_override if isinstance(first, Unchanged) else _micros(first)
-        high = row.max_override if isinstance(last, Unchanged) else _micros(last)
+        low = row.min_override if isinstance(first, EllipsisType) else _micros(first)
+        high = row.max_override if isinstance(last, EllipsisType) else _micros(last)
         if low is not None and high is not None and high < low:
             raise PathTypeError(
                 f"{path} would end at {from_micros(high)}, before it begins at {from_micros(low)}",
