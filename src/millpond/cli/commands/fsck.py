@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DAMAGED: Final = 10
 """The exit code, as for errors about damaged data."""
+ORPHAN: Final = "orphan"
+"""What was compacted, or left by a crash: no damage, and often much of it."""
 
 
 @click.command("fsck")
@@ -75,9 +77,15 @@ def _show(context: Context, found: Report) -> None:
                 "message": finding.message,
             }
             for finding in found.findings
+            if finding.kind != ORPHAN
         ],
         right=("version",),
     )
+    orphans = [finding for finding in found.findings if finding.kind == ORPHAN]
+    if orphans:
+        size = human_size(sum(finding.size for finding in orphans))
+        out.say(f"{len(orphans):,} objects ({size}) are needed by no version; --json names them")
+        out.say("pond maintain --vacuum removes them when they are old enough")
     checked = f"{found.objects:,} objects, {human_size(found.bytes_read)} read"
     if found.is_sound:
         out.facts({"content root": found.root})
