@@ -55,6 +55,8 @@ class Wanted:
     version: int | None = None
     millis: int | None = None
     log_tail: tuple[LogFile, ...] = ()
+    listed: tuple[LogFile, ...] = ()
+    """What a listing would give, where that is known."""
 
     def builder(self, table: str) -> LogSegmentBuilder:
         """An empty builder for this request."""
@@ -95,8 +97,17 @@ class SnapshotBuilder:
             )
         return replace(self, wanted=replace(self.wanted, log_tail=tail))
 
+    def with_listing(self, files: Sequence[LogFile]) -> SnapshotBuilder:
+        """Who knows the newest files of the log, from a checkpoint on, saves its listing."""
+        return replace(self, wanted=replace(self.wanted, listed=tuple(files)))
+
     def start(self) -> StateMachinePhase[Snapshot]:
         """The first phase."""
+        if self.wanted.listed:
+            builder = self.wanted.builder(table_location(self.location))
+            for file in self.wanted.listed:
+                builder.add_file(file)
+            return _after_listing(builder.table, self.wanted, builder.build(), builder)
         return Consume(ReadHint(table_location(self.location), self.wanted))
 
     def machine(self, engine: str | Executor = "arrow") -> StateMachine[Snapshot]:

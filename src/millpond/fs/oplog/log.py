@@ -21,6 +21,7 @@ from millpond.base.errors import (
     UnknownOutcomeError,
 )
 from millpond.base.store import open_store
+from millpond.fs.oplog.newest import newest_files
 from millpond.kernel.names import commit_name
 from millpond.kernel.write.commit import (
     check_not_cleaned,
@@ -28,6 +29,7 @@ from millpond.kernel.write.commit import (
     fate_of,
     log_path,
     put_commit,
+    read_info,
     read_winner,
 )
 from millpond.kernel.write.info import engine_info
@@ -106,9 +108,19 @@ class RowLog:
 
         return delta_table(self.location, version, settings=self.settings)
 
+    def _newest(self) -> DeltaTable:
+        from millpond.kernel.engines import log_engine
+        from millpond.kernel.open import SnapshotBuilder
+        from millpond.kernel.paths import table_location
+        from millpond.kernel.table import DeltaTable
+
+        place = table_location(self.location)
+        builder = SnapshotBuilder(place).with_listing(newest_files(self.store, place))
+        return DeltaTable(builder.build(log_engine("auto", self.settings)), self.settings)
+
     def open(self, version: int | None = None) -> LogState:
         """The newest state, or an older one."""
-        table = self.table(version)
+        table = self._newest() if version is None else self.table(version)
         found: dict[str, list[str]] = {}
         for batch in table.files(columns=("path", "partitionValues")).batches():
             paths = batch.column("path").to_pylist()
@@ -132,14 +144,27 @@ class RowLog:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        key = pa.scalar(self.partition)
-        found: list[str] = pc.map_lookup(batch.column("partitionValues"), key, "first").to_pylist()
+        values, key = batch.column("partitionValues"), pa.scalar(self.partition)
+        is_each_one = len(values.keys) == len(values) and not values.null_count
+        if is_each_one:
+            steps = pc.pairwise_diff(values.offsets)[1:]
+            same = pc.and_(pc.equal(values.keys, key), pc.equal(steps, 1))
+            is_each_one = pc.all(same).as_py() is not False
+        if is_each_one:
+            found: list[str] = values.items.to_pylist()  # ten times as fast as a look-up
+        else:
+            found = pc.map_lookup(values, key, "first").to_pylist()
         return found
 
     def said(self, version: int) -> dict[str, Any] | None:
         """What a commit says of itself; None if it has left the log."""
-        winner = self._winner(version)
-        return None if winner is None else dict(winner.info.get(INFO) or {})
+        try:
+            info: Mapping[str, Any] | None = read_info(self.store, version)
+        except ObjectNotFoundError:
+            return None
+        if info is None:  # damaged, or not of ours
+            info = read_winner(self.store, version, self.location).info
+        return dict(info.get(INFO) or {})
 
     def refresh(self, state: LogState) -> LogState:
         """The newest state, from an older one and the commits after it."""

@@ -153,6 +153,16 @@ def check_not_cleaned(store: Store, base: int, table: str) -> None:
             ) from None
 
 
+def read_info(store: Store, version: int) -> dict[str, Any] | None:
+    """What a commit of ours says of itself: its first line; None if that says something else."""
+    text = store.get(log_path(commit_name(version)))
+    try:
+        found = json.loads(text[: text.find(b"\n")]).get("commitInfo")
+    except (ValueError, AttributeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def read_winner(store: Store, version: int, table: str, path: str | None = None) -> Winner:
     """The actions of a commit that came between."""
     actions: dict[str, list[dict[str, Any]]] = {}

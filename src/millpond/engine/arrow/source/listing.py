@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import os
 import re
-from operator import itemgetter
+import stat
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -74,22 +74,19 @@ class List(Operator):
 
 def _local_children(directory: str, start_from: str | None) -> Iterator[tuple[str, int, int]]:
     """The files of one directory, as a store would list them; others are not even looked at."""
-    found = []
     try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                name = entry.name
-                if start_from is not None and name < start_from:
-                    continue
-                if (_PLAIN.fullmatch(name) or is_path(name)) and entry.is_file():
-                    found.append((name.encode(), entry))
+        names = os.listdir(directory)  # noqa: PTH208 - of thousands, few may be wanted
     except (FileNotFoundError, NotADirectoryError):
         return
-    for _, entry in sorted(found, key=itemgetter(0)):
+    if start_from is not None:
+        names = [name for name in names if name >= start_from]
+    plain = [name for name in names if _PLAIN.fullmatch(name) or is_path(name)]
+    for name in sorted(plain, key=str.encode):
         # Between the look into the directory and this one a file can be deleted.
         with contextlib.suppress(FileNotFoundError):
-            status = entry.stat()
-            yield entry.name, status.st_size, status.st_mtime_ns // 1000
+            status = os.stat(f"{directory}/{name}")  # noqa: PTH116 - twice as fast
+            if stat.S_ISREG(status.st_mode):
+                yield name, status.st_size, status.st_mtime_ns // 1000
 
 
 def _batch(rows: list[tuple[str, int, int]]) -> pa.RecordBatch:
