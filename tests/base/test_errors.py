@@ -16,6 +16,7 @@ from millpond.base.errors import MillpondError
 EXAMPLES: list[MillpondError] = [
     MillpondError("m", hint="h"),
     errors.ConfigError("m", setting="s", hint="h"),
+    errors.FactoryConfigError("m", place=("a", 0), file="f", line=3, hint="h"),
     errors.PluginError("m", group="g", name="n", hint="h"),
     errors.StoreError("m", path="p", hint="h"),
     errors.ObjectNotFoundError("m", path="p", hint="h"),
@@ -51,6 +52,8 @@ EXAMPLES: list[MillpondError] = [
     errors.ConflictError("m", table="t", version=1, hint="h"),
     errors.RepeatedTransactionError("m", table="t", hint="h"),
     errors.PondError("m", hint="h"),
+    errors.TransactionNotFoundError("m", hint="h"),
+    errors.CycleError("m", paths=("/a", "/a"), hint="h"),
     errors.PondNotFoundError("m", location="l", hint="h"),
     errors.PondExistsError("m", location="l", hint="h"),
     errors.ScopeError("m", hint="h"),

@@ -8,7 +8,7 @@ import pytest
 from tests.steward.processes import die, run
 
 import millpond as mp
-from millpond.base.errors import ConfigError, PathTypeError, PluginError
+from millpond.base.errors import ConfigError, PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, Executable, Run
 from millpond.steward.committing import steps
@@ -210,8 +210,6 @@ def test_what_can_not_be_made(pond: Pond) -> None:
             tx.make_factory("/a", "dairy", {})
         with pytest.raises(PluginError, match=r"is no factory"):
             tx.make_factory("/a", "words", {})
-        with pytest.raises(PathTypeError, match="a table has no factory"):
-            tx.make_factory("/a", "diary", {"line": "x"}, entry_type=EntryType.TABLE)
         assert not tx.exists("/a")
         tx.make_factory("/a", "diary", {"line": "x"})
         row = tx.row("/a")

@@ -2,6 +2,7 @@
 
     MillpondError
     ├── ConfigError (ValueError)              a setting is unknown or has a bad value
+    │   └── FactoryConfigError                a factory's configuration; carries file, line, place
     ├── PluginError                           an entry point is missing or failed to load
     ├── StoreError (OSError)                  storage could not do what was asked
     │   ├── ObjectNotFoundError (FileNotFoundError)
@@ -38,6 +39,8 @@
     ├── PondError                             a pond can't do what was asked
     │   ├── PondNotFoundError (FileNotFoundError)    there is no pond at this place
     │   ├── PondExistsError (FileExistsError)        there is one already
+    │   ├── TransactionNotFoundError (LookupError)   there is no such transaction
+    │   ├── CycleError                        a path that is computed from itself
     │   ├── ScopeError                        a scope was used in a way that it does not allow
     │   ├── WriteConflictError                another writer changed the same node
     │   ├── IntegrityError (ValueError)       stored content is not what was written
@@ -108,6 +111,25 @@ class ConfigError(MillpondError, ValueError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.setting = setting
+
+
+class FactoryConfigError(ConfigError):
+    """The configuration of a factory is wrong; `place` is the member, `file` and `line` where."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: tuple[str | int, ...] = (),
+        file: str | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(where + message, hint=hint)
+        self.place = place
+        self.file = file
+        self.line = line
 
 
 class PluginError(MillpondError):
@@ -354,6 +376,14 @@ class PondError(MillpondError):
 
 class TransactionNotFoundError(PondError, LookupError):
     """The pond has no such transaction; the hint says what it has."""
+
+
+class CycleError(PondError):
+    """A path is computed from itself; `paths` is the way round."""
+
+    def __init__(self, message: str, *, paths: tuple[str, ...], hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.paths = paths
 
 
 class PondNotFoundError(PondError, FileNotFoundError):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from millpond.base.errors import PluginError
 from millpond.base.registry import Registry
+from millpond.fs.entry import EntryType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,9 +98,20 @@ def executable(name: str) -> Executable:
     return found
 
 
-def config_text(name: str, config: Mapping[str, Any], *, runs: bool) -> str:
+def kind_of(name: str) -> EntryType:
+    """What a node of a factory is."""
+    found = factory(name)
+    kind: object = getattr(found, "kind", EntryType.EXECUTABLE)
+    if not isinstance(kind, EntryType) or not kind.is_dynamic:
+        raise _unfit(name, f"makes no nodes: {kind!r}", "its kind is one of EntryType.DYNAMIC_…")
+    if kind is EntryType.EXECUTABLE:
+        executable(name)
+    return kind
+
+
+def config_text(name: str, config: Mapping[str, Any]) -> str:
     """A configuration as a node holds it, once the factory has found it good."""
-    found = executable(name) if runs else factory(name)
+    found = factory(name)
     return json.dumps(dict(found.check(config)), sort_keys=True, separators=(",", ":"))
 
 

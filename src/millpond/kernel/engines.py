@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.plan.executor import Executor
+    from millpond.plan.node import Plan
 
 
 def row_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
@@ -15,6 +16,21 @@ def row_engine(engine: str | Executor, settings: Settings | None = None) -> str 
         return engine
     name = settings.engine if engine == "auto" else engine
     return _made("arrow" if name == "auto" else name, settings)
+
+
+def plan_engine(plan: Plan, settings: Settings | None = None) -> str | Executor:
+    """The engine for the rows of a plan: the Arrow engine, or Spark where only that can run it.
+
+    What the settings name is taken, whether it can or not: it will say so.
+    """
+    from millpond.base.settings import Settings as Loaded
+    from millpond.plan.executor import can_run
+    from millpond.plan.run import engine_named
+
+    chosen = (settings or Loaded.load()).engine
+    if chosen == "auto":
+        chosen = "arrow" if can_run(plan, engine_named("arrow")) else "spark"
+    return chosen if settings is None else _made(chosen, settings)
 
 
 def log_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:

@@ -153,6 +153,15 @@ def _answer(node: Stored, scope: Scope | None) -> Plan:
     return found
 
 
+def can_run(plan: Plan, executor: Executor) -> bool:
+    """Whether an engine knows every node and every function of a plan."""
+    try:
+        check_supported(plan, executor)
+    except (UnsupportedNodeError, UnsupportedExpressionError):
+        return False
+    return True
+
+
 def check_supported(plan: Plan, executor: Executor) -> None:
     """Refuse a plan with a node or a function that the engine does not know."""
     known = executor.capabilities

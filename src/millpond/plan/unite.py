@@ -41,7 +41,7 @@ def fitted_by_name(parts: Mapping[str, Plan]) -> dict[str, Plan]:
         for field in plan.schema:
             if not can_cast(field.type, wanted.field(field.name).type):
                 raise _misfit(field.name, (field, name), _another(parts, field))
-    return {name: _fitted(plan, wanted) for name, plan in parts.items()}
+    return {name: fitted(plan, wanted) for name, plan in parts.items()}
 
 
 def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.Struct:
@@ -107,7 +107,10 @@ def _united_structs(left: t.Struct, right: t.Struct) -> t.Struct | None:
     return t.Struct((*fields, *added))
 
 
-def _fitted(plan: Plan, wanted: t.Struct) -> Plan:
+def fitted(plan: Plan, wanted: t.Struct) -> Plan:
+    """The rows with exactly these columns: missing ones are null, narrower ones are widened."""
+    if plan.schema == wanted:
+        return plan
     return plan.select(*(_column(plan.schema.get(field.name), field) for field in wanted))
 
 

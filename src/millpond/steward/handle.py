@@ -128,7 +128,7 @@ class Handle:
         scope = self._open()
         scope.check()
         whole = Pattern.parse(child(_literally(self.path), pattern))
-        return (Handle(scope, match.located.path) for match in expand(scope.tree, whole))
+        return (Handle(scope, match.located.path) for match in expand(scope.view, whole))
 
     # Bytes
 
@@ -188,7 +188,8 @@ class Handle:
 
     def to_pandas(self, **wanted: Unpack[Wanted]) -> Any:
         """Its rows as a DataFrame of pandas."""
-        return self.plan(**wanted).to_pandas(engine=self.scope.pond.engine)
+        plan = self.plan(**wanted)
+        return plan.to_pandas(engine=self.scope.pond.engine_for(plan))
 
     def to_spark(self, session: SparkSession | None = None, **wanted: Unpack[Wanted]) -> DataFrame:
         """Its rows as a DataFrame over Spark's own Parquet reader."""
@@ -201,7 +202,8 @@ class Handle:
 
         # Whoever is given a handle may read the stream in a thread of its own, as DuckDB does.
         # A read scope does not mind; a transaction refuses other threads by itself.
-        run = self.scope.plan(self.path).execute(engine=self.scope.pond.engine)
+        plan = self.scope.plan(self.path)
+        run = plan.execute(engine=self.scope.pond.engine_for(plan))
         reader = pa.RecordBatchReader.from_batches(run.schema, run)
         return reader.__arrow_c_stream__(requested_schema)
 

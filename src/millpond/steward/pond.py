@@ -29,7 +29,7 @@ from millpond.base.store import open_store
 from millpond.fs.blobs import INLINE_BYTES, Blobs
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.persistence import OpLog
-from millpond.kernel.engines import row_engine
+from millpond.kernel.engines import plan_engine, row_engine
 from millpond.kernel.paths import table_location
 from millpond.steward.committing.recover import Recovery, finish_last, recover
 from millpond.steward.control.settings import INLINE, RECORD_READS
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from millpond.fs.tree import Tree
     from millpond.plan.executor import Executor
+    from millpond.plan.node import Plan
     from millpond.steward.committing.postcommit import Follower
     from millpond.steward.control.rebuild import Rebuilt, Synced
     from millpond.steward.handle import Handle
@@ -138,6 +139,8 @@ class Pond:
         self.index = Index.at(location)
         if self.index is not None:
             self.oplog.on_commit = partial(note, self.index)
+        self.variables: Mapping[str, str] = {}
+        """What `{{ name }}` in configurations of factories stands for."""
         self.caller: Mapping[str, Any] = {}
         """What is recorded of reads: `args`, `environment`."""
         self._scope: ReadScope | None = None
@@ -157,11 +160,15 @@ class Pond:
 
     @property
     def engine(self) -> str | Executor:
-        """The engine for rows, as the settings say; without a word from them, the Arrow engine."""
+        """The engine for stored rows: as the settings say, else the Arrow engine."""
         if self.settings is not None:
             return row_engine("auto", self.settings)
         chosen = Settings.load().engine
         return "arrow" if chosen == "auto" else chosen
+
+    def engine_for(self, plan: Plan) -> str | Executor:
+        """The engine for any rows: the same, but Spark for what only Spark can run."""
+        return plan_engine(plan, self.settings)
 
     # Reading
 

@@ -12,7 +12,7 @@ from millpond.fs.paths import split_version
 from millpond.fs.resolve import Located, resolve, try_resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
     from millpond.plan.sources import Stored
+    from millpond.provider.factory import Entry
+    from millpond.steward.dynamic.derivation import Derivation
+    from millpond.steward.dynamic.tree import DynamicTree
     from millpond.steward.handle import Handle
     from millpond.steward.pond import Pond
     from millpond.steward.temporal.overlaps import By, Overlaps
@@ -64,6 +67,40 @@ class Scope:
     pond: Pond
     tree: TreeLike
 
+    @property
+    def view(self) -> TreeLike:
+        """The tree with what factories make in it."""
+        return self.dynamic_tree
+
+    @property
+    def dynamic_tree(self) -> DynamicTree:
+        """The same; it is made anew when the tree below it is another one."""
+        from millpond.steward.dynamic.tree import DynamicTree
+
+        known: DynamicTree | None = self.__dict__.get("_dynamic")
+        if known is None or known.base is not self.tree:
+            known = self.__dict__["_dynamic"] = DynamicTree(self.tree, self)
+        return known
+
+    @property
+    def derivation(self) -> Derivation:
+        """What factories compute in this scope."""
+        from millpond.steward.dynamic.derivation import Derivation
+
+        known: Derivation | None = self.__dict__.get("_derivation")
+        if known is None:
+            known = self.__dict__["_derivation"] = Derivation(self)
+        return known
+
+    def entries(self, path: str, row: Row) -> Mapping[str, Entry]:
+        """What is in a directory that a factory makes."""
+        return self.derivation.entries(path, row)
+
+    def forget_derived(self) -> None:
+        """What was computed may not hold any more."""
+        self.__dict__.pop("_dynamic", None)
+        self.__dict__.pop("_derivation", None)
+
     def check(self) -> None:
         """Raise if the scope can't be used any more, or not here."""
 
@@ -77,13 +114,13 @@ class Scope:
     def locate(self, path: str, *, follow: bool = True) -> Located:
         """The node at a path, `@v3` taken off."""
         self.check()
-        return resolve(self.tree, split_version(path).path, follow=follow)
+        return resolve(self.view, split_version(path).path, follow=follow)
 
     def exists(self, path: str) -> bool:
         """Whether something is at a path, or at a version of it."""
         self.check()
         plain, version = split_version(path)
-        found = try_resolve(self.tree, plain)
+        found = try_resolve(self.view, plain)
         if found is None or version is None:
             return found is not None
         return any(row.version == version for row in self.versions(plain))
@@ -121,7 +158,7 @@ class Scope:
         if not found.entry_type.is_directory:
             raise PathTypeError(f"{path} is a {found.entry_type}: nothing is in it", path=path)
         base = "" if found.path == "/" else found.path
-        rows = self.tree.children(found.node_id)
+        rows = self.view.children(found.node_id)
         return {name: self.stat_of(f"{base}/{name}", row) for name, row in rows.items()}
 
     def row(self, path: str) -> Row:
@@ -147,7 +184,7 @@ class Scope:
         found = self.locate(path)
         if found.row is None:
             return []
-        rows = self.tree.history(found.row.part_id, found.row.node_id)
+        rows = self.view.history(found.row.part_id, found.row.node_id)
         last: dict[int, Row] = {}
         for row in rows:
             if not row.removed:
@@ -178,6 +215,8 @@ class Scope:
 
     def read_chunks(self, path: str) -> Iterator[bytes]:
         """The bytes of a file in pieces, checked against their hash."""
+        if self.row(path).entry_type is EntryType.DYNAMIC_FILE:
+            return iter([self.derivation.content(path)])
         return self.chunks_of(self.byte_rows(path), path)
 
     def chunks_of(self, rows: list[Row], path: str) -> Iterator[bytes]:
@@ -232,7 +271,8 @@ class Scope:
 
     def to_arrow(self, path: str, **wanted: Unpack[Wanted]) -> pa.Table:
         """The rows of a path."""
-        return self.plan(path, **wanted).to_arrow(engine=self.pond.engine)
+        plan = self.plan(path, **wanted)
+        return plan.to_arrow(engine=self.pond.engine_for(plan))
 
 
 def begins_with(row: Row) -> int:

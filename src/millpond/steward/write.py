@@ -13,7 +13,7 @@ from millpond.base.ids import TxnId
 from millpond.fs import edit
 from millpond.fs.edit import Stored
 from millpond.fs.entry import REARRANGED, EntryType
-from millpond.fs.factory import config_text
+from millpond.fs.factory import config_text, kind_of
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
 from millpond.fs.working import Working
@@ -154,15 +154,11 @@ class WriteScope(Scope):
         path: str,
         factory: str,
         config: Mapping[str, Any] | None = None,
-        *,
-        entry_type: EntryType = EntryType.EXECUTABLE,
     ) -> Located:
         """A node that is computed by a factory, or run; its configuration is checked first."""
         self.check()
-        if not entry_type.is_dynamic:
-            raise PathTypeError(f"a {entry_type} has no factory", path=path)
-        runs = entry_type is EntryType.EXECUTABLE
-        text = config_text(factory, config or {}, runs=runs)
+        entry_type = kind_of(factory)
+        text = config_text(factory, config or {})
         with self._step():
             return edit.write(self.work, path, entry_type, factory=factory, config=text)
 
@@ -424,6 +420,7 @@ class WriteScope(Scope):
             self._committing.begin()
             with step("write"):
                 yield
+            self.forget_derived()
         except (PathError, PlanError):
             raise
         except BaseException as error:

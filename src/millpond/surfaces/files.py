@@ -29,7 +29,8 @@ def open_to_read(scope: Scope, path: str, block_bytes: int | None) -> io.Buffere
     from millpond.steward.rows.files import write_rows
 
     file = _Spool()
-    write_rows("parquet", file.spool, scope.plan(path).execute(engine=scope.pond.engine))
+    plan = scope.plan(path)
+    write_rows("parquet", file.spool, plan.execute(engine=scope.pond.engine_for(plan)))
     file.seek(0)
     return io.BufferedReader(file)
 

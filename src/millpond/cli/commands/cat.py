@@ -136,25 +136,25 @@ def _write_bytes(context: Context, found: Selection, asked: _Asked) -> None:
 
 
 def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
-    engine = _engine(context, asked)
     if asked.query is not None:
         from millpond.plan.make import sql
 
         plan = sql(asked.query, source=plan)
     if asked.limit is not None:
         plan = plan.head(asked.limit)
+    engine = _engine(context, asked, plan)
     if asked.explain:
         _explain(context, plan, engine)
         return
     write_plan(context, plan, asked.format, engine=engine)
 
 
-def _engine(context: Context, asked: _Asked) -> Any:
-    from millpond.kernel.engines import row_engine
+def _engine(context: Context, asked: _Asked, plan: Plan) -> Any:
+    from millpond.kernel.engines import plan_engine
 
     if asked.query is not None:
         return query_engine(context)
-    return row_engine("auto", context.settings)
+    return plan_engine(plan, context.settings)
 
 
 def _explain(context: Context, plan: Plan, engine: Any) -> None:

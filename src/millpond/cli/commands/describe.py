@@ -68,9 +68,9 @@ def _paths(scope: Any, path: str, version: int | None) -> list[str]:
     from millpond.fs.resolve import try_resolve
     from millpond.steward.rows.selection import matching
 
-    if not is_pattern(path) or try_resolve(scope.tree, path) is not None:
+    if not is_pattern(path) or try_resolve(scope.view, path) is not None:
         return matching(scope, path, version=version)
-    found = [match.located.path for match in expand(scope.tree, Pattern.parse(path))]
+    found = [match.located.path for match in expand(scope.view, Pattern.parse(path))]
     return found if found and version is None else matching(scope, path, version=version)
 
 

@@ -56,11 +56,11 @@ def compare_trees(older: Scope, newer: Scope, prefix: str = "/") -> list[Change]
 def _nodes(scope: Scope, prefix: str) -> dict[str, Located]:
     """All nodes below a path, by their ids; where there was no such directory, none."""
     scope.check()
-    top = try_resolve(scope.tree, prefix)
+    top = try_resolve(scope.view, prefix)
     if top is None:
         return {}
     plain = join(*parts(prefix))
-    inside = walk(scope.tree, plain) if top.entry_type.is_directory else ()
+    inside = walk(scope.view, plain) if top.entry_type.is_directory else ()
     found = {located.node_id: located for located in inside}
     return found if not top.chain else {top.node_id: top, **found}
 

@@ -84,7 +84,8 @@ class CopyOut:
 
     def _write(self, file: _File, sink: IO[bytes], watch: Callable[[int], None]) -> None:
         if file.format is not None:
-            run = self.scope.plan(file.path).execute(engine=self.scope.pond.engine)
+            plan = self.scope.plan(file.path)
+            run = plan.execute(engine=self.scope.pond.engine_for(plan))
             write_rows(file.format, sink, run)
             watch(file.stat.size or 0)
             return
@@ -149,8 +150,8 @@ def _wanted_format(target: Place) -> FileFormat | None:
 
 def _below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:
     """The paths that a source names, directories with all below, and whether each is one."""
-    if is_pattern(source) and try_resolve(scope.tree, split_version(source).path) is None:
-        matches = expand(scope.tree, Pattern.parse(source), follow=True)
+    if is_pattern(source) and try_resolve(scope.view, split_version(source).path) is None:
+        matches = expand(scope.view, Pattern.parse(source), follow=True)
         tops = [match.located.path for match in matches] or matching(scope, source)
     else:
         tops = [source]
@@ -161,7 +162,7 @@ def _below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:
             continue
         yield located.path, True
         seen = {located.path: located.node_id}
-        for found in walk(scope.tree, located.path, follow=True):
+        for found in walk(scope.view, located.path, follow=True):
             _check_link(scope, found, seen)
             yield found.path, found.entry_type.is_directory
 
@@ -169,7 +170,7 @@ def _below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:
 def _check_link(scope: Scope, found: Located, seen: dict[str, str]) -> None:
     if found.entry_type is EntryType.SYMLINK:  # it leads nowhere
         scope.locate(found.path)
-        raise not_found(scope.tree, found.path)
+        raise not_found(scope.view, found.path)
     if not found.entry_type.is_directory:
         return
     names = parts(found.path)

@@ -13,8 +13,9 @@ from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import not_found, try_resolve
 from millpond.plan.unite import union_by_name
+from millpond.provider.times import time_column
 from millpond.steward.rows.host import host_files, host_plan
-from millpond.steward.temporal.times import in_utc, time_column_of
+from millpond.steward.temporal.times import in_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -124,11 +125,11 @@ def matching(scope: Scope, path: str, *, version: int | None = None) -> list[str
         )
     scope.check()
     suffix = "" if version is None else f"@v{version}"
-    if not is_pattern(path) or try_resolve(scope.tree, plain) is not None:
+    if not is_pattern(path) or try_resolve(scope.view, plain) is not None:
         return [path if named is not None else path + suffix]
     found = [
         match.located.path
-        for match in expand(scope.tree, Pattern.parse(path), follow=True)
+        for match in expand(scope.view, Pattern.parse(path), follow=True)
         if not match.located.entry_type.is_directory
     ]
     if not found:
@@ -139,10 +140,10 @@ def matching(scope: Scope, path: str, *, version: int | None = None) -> list[str
 def _no_match(scope: Scope, path: str) -> MillpondError:
     prefix = Pattern.parse(path).prefix
     said = f"nothing matches {path}"
-    above = try_resolve(scope.tree, prefix)
+    above = try_resolve(scope.view, prefix)
     if above is None:
-        return PathNotFoundError(said, path=path, hint=not_found(scope.tree, prefix).message)
-    names = list(scope.tree.children(above.node_id))
+        return PathNotFoundError(said, path=path, hint=not_found(scope.view, prefix).message)
+    names = list(scope.view.children(above.node_id))
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     hint = f"{prefix} has {', '.join(names[:_SHOWN])}{more}" if names else f"{prefix} is empty"
     return PathNotFoundError(said, path=path, hint=hint)
@@ -155,7 +156,7 @@ def _in_time(plan: Plan, name: str, which: Which) -> Plan:
 
     if not which.has_times:
         return plan
-    time = time_column_of(plan.schema, None, path=name)
+    time = time_column(plan.schema, None, path=name)
     is_local = plan.schema.field(time).type == TIMESTAMP_NTZ
     for end, is_start in ((which.time_start, True), (which.time_end, False)):
         if end is not None:

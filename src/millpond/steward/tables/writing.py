@@ -15,10 +15,11 @@ from millpond.fs.entry import EntryType
 from millpond.fs.resolve import try_resolve
 from millpond.kernel.table import DeltaTable
 from millpond.kernel.write.conflicts import key_of
+from millpond.provider.times import time_column
 from millpond.steward.tables.arrivals import arrival
 from millpond.steward.tables.evolve import Reshaping, ready
 from millpond.steward.tables.pending import PendingTable
-from millpond.steward.temporal.times import event_times, spanning, time_column_of
+from millpond.steward.temporal.times import event_times, spanning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +124,7 @@ class RowWriting:
                 path=self.path,
                 hint=f"leave out time_column, or rename the column: {known!r} is kept otherwise",
             )
-        return time_column_of(schema, self.time_column or known, path=self.path)
+        return time_column(schema, self.time_column or known, path=self.path)
 
 
 @dataclass(slots=True)

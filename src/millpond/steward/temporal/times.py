@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from millpond.base.errors import PathTypeError, SchemaError
-from millpond.fs.entry import EntryType, from_micros
+from millpond.base.errors import PathTypeError
+from millpond.fs.entry import EntryType, from_micros, to_micros
 from millpond.fs.paths import split_version
 from millpond.plan.arguments import wrong
 from millpond.plan.expr import col, lit
-from millpond.plan.types import TIMESTAMP, TIMESTAMP_NTZ
+from millpond.plan.types import TIMESTAMP_NTZ
 from millpond.steward.scope import begins_with
 
 if TYPE_CHECKING:
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
-    from millpond.plan.types import Struct
     from millpond.steward.scope import Scope
-
-TIME_COLUMNS: Final = ("timestamp", "Timestamp", "event_time", "time", "ts", "datetime")
-"""Where the time of a series is looked for, unless it is said."""
 
 Times: TypeAlias = tuple[int | None, int | None]
 """The first and last time in some rows, in microseconds; None if no row has one."""
@@ -40,28 +36,6 @@ class Wanted(TypedDict, total=False):
     time_start: datetime | None
     """Of a series: not before, and `time_end`, not after."""
     time_end: datetime | None
-
-
-def time_column_of(schema: Struct, declared: str | None, *, path: str) -> str:
-    """The column with the time of a series."""
-    times = [field.name for field in schema if field.type in (TIMESTAMP, TIMESTAMP_NTZ)]
-    if declared is not None:
-        if declared not in times:
-            raise SchemaError(
-                f"{path}: {declared!r} is no column with a timestamp",
-                hint=f"such columns are: {', '.join(times) or 'none'}",
-            )
-        return declared
-    for name in TIME_COLUMNS:
-        if name in times:
-            return name
-    raise SchemaError(
-        f"{path}: a series needs a column with its time, and none of {', '.join(TIME_COLUMNS)} "
-        "is a timestamp",
-        hint=f"say which one it is: time_column={times[0]!r}"
-        if times
-        else "add a timestamp, or write it as a table",
-    )
 
 
 def event_times(table: DeltaTable, adds: Sequence[dict[str, Any]], column: str) -> Times:
@@ -105,23 +79,44 @@ def spanning(one: Times, other: Times) -> Times:
 
 
 def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
-    """The rows of a path, within the bounds of its series and within a time range.
+    """The rows of a path, stored or computed, within a time range.
 
     Both ends of a range belong to it. A time without a zone is UTC, and rows without a time are in
     no range. Files that lie outside are not opened, and neither are their row groups decoded.
     """
+    if scope.row(path).entry_type.is_dynamic:
+        return _computed_rows(scope, path, wanted)
+    return stored_rows(scope, path, **wanted)
+
+
+def _computed_rows(scope: Scope, path: str, wanted: Wanted) -> Plan:
+    from millpond.provider.rows import Asked
+
+    rows = scope.derivation.rows(path)
+    ends = [wanted.get("time_start"), wanted.get("time_end")]
+    start, end = (None if each is None else to_micros(in_utc(each)) for each in ends)
+    if rows.time_column is None and (start, end) != (None, None):
+        raise _has_no_time(path, scope.row(path))
+    plan = rows.plan(Asked(start, end))
+    predicate, columns = wanted.get("predicate"), wanted.get("columns")
+    plan = plan if predicate is None else plan.filter(predicate)
+    return plan if columns is None else plan.select(*columns)
+
+
+def stored_rows(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
+    """The rows of a table or a series, within the bounds that were set."""
     row, table = scope.row(path), scope.delta(path)
     conditions = [*_bounds(scope, path, row, table), *_range(path, row, table, wanted)]
     predicate = wanted.get("predicate")
     conditions += [] if predicate is None else [predicate]
     both = reduce(and_, conditions) if conditions else None
-    scan, added = table.scan(wanted.get("columns"), both), _added(scope, path, row)
+    scan, wrote = table.scan(wanted.get("columns"), both), added(scope, path, row)
     if row.entry_type is EntryType.SERIES:  # as it was appended
         scan = scan.oldest_first()
-    return (scan if added is None else scan.only(added)).plan()
+    return (scan if wrote is None else scan.only(wrote)).plan()
 
 
-def _added(scope: Scope, path: str, row: Row) -> set[str] | None:
+def added(scope: Scope, path: str, row: Row) -> set[str] | None:
     """The files that `@v3` of a series means; None where all that are live count."""
     is_one = split_version(path).version is not None and row.entry_type is EntryType.SERIES
     return scope.added_files(row) if is_one and begins_with(row) != row.version else None
@@ -131,24 +126,27 @@ def _range(path: str, row: Row, table: DeltaTable, wanted: Wanted) -> list[Expr]
     """What the caller asks for."""
     start, end = wanted.get("time_start"), wanted.get("time_end")
     if row.time_column is None and (start is not None or end is not None):
-        raise PathTypeError(
-            f"{path} is a {row.entry_type} and has no time",
-            path=path,
-            hint="filter its rows: .plan().filter(...)",
-        )
-    return _within(row, table, start, end)
+        raise _has_no_time(path, row)
+    return within(row, table, start, end)
+
+
+def _has_no_time(path: str, row: Row) -> PathTypeError:
+    return PathTypeError(
+        f"{path} is a {row.entry_type} and has no time",
+        path=path,
+        hint="filter its rows: .plan().filter(...)",
+    )
 
 
 def _bounds(scope: Scope, path: str, row: Row, table: DeltaTable) -> list[Expr]:
     """What `set-bounds` says; it holds for old versions, too."""
     latest = scope.row(split_version(path).path)
     ends = (latest.min_override, latest.max_override)
-    return _within(row, table, *(None if end is None else from_micros(end) for end in ends))
+    return within(row, table, *(None if end is None else from_micros(end) for end in ends))
 
 
-def _within(
-    row: Row, table: DeltaTable, start: datetime | None, end: datetime | None
-) -> list[Expr]:
+def within(row: Row, table: DeltaTable, start: datetime | None, end: datetime | None) -> list[Expr]:
+    """What rows between two times satisfy."""
     if row.time_column is None:
         return []
     time, found = col(row.time_column), []

@@ -1,0 +1,40 @@
+"""`$0`, `$1`: what the wildcards of a pattern stand for, put into another text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import FactoryConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_REFERENCE: Final = re.compile(r"\$(\$|[0-9]+|\{[0-9]+\})")
+
+
+def filled(text: str, captures: Sequence[str]) -> str:
+    """A text with captures in it; `$$` is a dollar sign.
+
+    >>> filled("by-site/$1/$0", ["level", "weir"])
+    'by-site/weir/level'
+    >>> filled("$2", ["a"])
+    Traceback (most recent call last):
+    ...
+    millpond.base.errors.FactoryConfigError: '$2' asks for $2, but the pattern has 1 wildcard
+      hint: $0 is what the first wildcard stands for
+    """
+
+    def one(found: re.Match[str]) -> str:
+        if found[1] == "$":
+            return "$"
+        number = int(found[1].strip("{}"))
+        if number >= len(captures):
+            count = f"{len(captures)} wildcard{'' if len(captures) == 1 else 's'}"
+            raise FactoryConfigError(
+                f"{text!r} asks for ${number}, but the pattern has {count}",
+                hint="$0 is what the first wildcard stands for",
+            )
+        return captures[number]
+
+    return _REFERENCE.sub(one, text)

@@ -1,0 +1,128 @@
+"""`column-rename`: a transform that gives columns other names, drops some, casts some.
+
+    factory: column-rename
+    config:
+      renames: {"DO mg/L": do, "Temp*": "Temperature_$0"}
+      drops: ["Unnamed*"]
+      casts: {depth: double}
+
+Names match by wildcards, `$0` is what the first of them stands for; `rules` do it by regular
+expressions. First columns are dropped, then cast, then renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, field_validator
+
+from millpond.base.errors import MillpondError, SchemaError
+from millpond.plan.expr import col
+from millpond.provider.captures import filled
+from millpond.provider.factory import KINDS, Config, Entry, TransformFactory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.plan.expr import Expr, Named
+    from millpond.plan.node import Plan
+    from millpond.provider.reading import Reading
+
+
+class Rule(Config):
+    """A regular expression that a whole name matches, and the new name: `\\\\1` is a group."""
+
+    pattern: str
+    replacement: str
+
+    @field_validator("pattern")
+    @classmethod
+    def _is_regex(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return pattern
+
+
+class ColumnRenameConfig(Config):
+    """What becomes of columns."""
+
+    renames: dict[str, str] = Field(default_factory=dict)
+    rules: list[Rule] = Field(default_factory=list)
+    drops: list[str] = Field(default_factory=list)
+    casts: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("casts")
+    @classmethod
+    def _are_types(cls, casts: dict[str, str]) -> dict[str, str]:
+        from millpond.plan.arguments import type_of
+
+        for name, type_ in casts.items():
+            try:
+                type_of(type_, "casts")
+            except MillpondError as error:
+                raise ValueError(f"{name}: {error.message}") from None
+        return casts
+
+
+class ColumnRename(TransformFactory[ColumnRenameConfig]):
+    """The factory."""
+
+    model = ColumnRenameConfig
+    summary = "a transform that renames, drops and casts columns"
+
+    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
+        """The node, which shows its configuration."""
+        del name, reading
+        text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+        return Entry(KINDS[self.creates], "column-rename", text, content=text.encode)
+
+    def transform(self, plan: Plan, config: ColumnRenameConfig) -> Plan:
+        """The rows under their new names; columns that nothing is said of stay as they are."""
+        columns: list[Named] = []
+        made: dict[str, str] = {}
+        for name in plan.schema.names:
+            if any(_match(pattern, name) is not None for pattern in config.drops):
+                continue
+            value: Expr = col(name)
+            for pattern, type_ in config.casts.items():
+                if _match(pattern, name) is not None:
+                    value = value.cast(type_)
+            new = _renamed(name, config)
+            if new in made:
+                raise SchemaError(
+                    f"{made[new]!r} and {name!r} would both be named {new!r}",
+                    hint="rename or drop one of them in column-rename",
+                )
+            made[new] = name
+            columns.append(value.alias(new))
+        return plan.select(*columns)
+
+
+def _renamed(name: str, config: ColumnRenameConfig) -> str:
+    if name in config.renames:
+        return config.renames[name]
+    for pattern, new in config.renames.items():
+        captures = _match(pattern, name)
+        if captures is not None:
+            return filled(new, captures)
+    for rule in config.rules:
+        if re.fullmatch(rule.pattern, name):
+            return re.sub(rule.pattern, rule.replacement, name, count=1)
+    return name
+
+
+def _match(pattern: str, name: str) -> tuple[str, ...] | None:
+    """What the wildcards of a pattern stand for in a name; None if it does not match.
+
+    >>> _match("Temp*", "Temp.C"), _match("Temp*", "DO"), _match("a.b", "a.b")
+    (('.C',), None, ())
+    """
+    if pattern == name:
+        return ()
+    expression = re.escape(pattern).replace(r"\*", "(.*)").replace(r"\?", "(.)")
+    found = re.fullmatch(expression, name, re.DOTALL)
+    return None if found is None else found.groups()

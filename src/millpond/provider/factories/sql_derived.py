@@ -1,0 +1,196 @@
+"""`sql-derived-table` and `sql-derived-series`: the rows of a query over other paths.
+
+    factory: sql-derived-series
+    config:
+      patterns:
+        levels: series:///sensors/*
+      query: SELECT timestamp, level * 100 AS "level.cm" FROM levels
+
+Spark runs the query. Its columns are asked for once for each text and kept under `cache/`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pydantic import Field, field_validator
+
+from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SqlError
+from millpond.plan.sqltext import check_sql
+from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.schemas import sql_schema
+from millpond.provider.times import in_range, time_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+    from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class SqlDerivedConfig(Config):
+    """What such a node is computed from, and how."""
+
+    patterns: dict[str, str] = Field(min_length=1)
+    """URLs by the names that the query has for them."""
+    query: str
+    transforms: list[Any] = Field(default_factory=list)
+    """Done to each input, before the query."""
+    post_transforms: list[Any] = Field(default_factory=list)
+    """Done to what the query gives."""
+    time_column: str | None = None
+
+    @field_validator("patterns")
+    @classmethod
+    def _names(cls, patterns: dict[str, str]) -> dict[str, str]:
+        for name in patterns:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} can't name a table: use letters, digits and _")
+        return patterns
+
+    @field_validator("query")
+    @classmethod
+    def _query(cls, query: str) -> str:
+        try:
+            check_sql(query)
+        except SqlError as error:
+            raise ValueError(error.message) from None
+        return query
+
+
+class DerivedRows:
+    """The rows of a query."""
+
+    def __init__(self, config: SqlDerivedConfig, reading: Reading, *, is_series: bool) -> None:
+        self.path = reading.path
+        self._config = config
+        self._reading = reading
+        self._is_series = is_series
+
+    @cached_property
+    def _inputs(self) -> dict[str, Rows]:
+        found: dict[str, Rows] = {}
+        for name, url in self._config.patterns.items():
+            matches = self._reading.match(url)
+            if not matches:
+                raise PathNotFoundError(
+                    f"nothing matches {url}, the input {name} of {self.path}",
+                    path=self.path,
+                    hint="look what is there: pond list",
+                )
+            if len(matches) > 1 and not self._is_series:
+                shown = ", ".join(match.path for match in matches[:3])
+                raise FactoryConfigError(
+                    f"{url}, the input {name} of {self.path}, matches {len(matches)} paths: "
+                    f"{shown}{', …' if len(matches) > 3 else ''}",
+                    place=("patterns", name),
+                    hint="a table has one file for each input: sql-derived-series takes many",
+                )
+            found[name] = self._reading.united(url, matches)
+        return found
+
+    def _plans(self, asked: dict[str, Asked] | None = None) -> dict[str, Plan]:
+        given = asked or {}
+        return {
+            name: self._reading.transformed(
+                rows.plan(given.get(name, ALL)), self._config.transforms
+            )
+            for name, rows in self._inputs.items()
+        }
+
+    @cached_property
+    def _raw_schema(self) -> Struct:
+        schemas = {name: plan.schema for name, plan in self._plans().items()}
+        return sql_schema(self._config.query, schemas, self._reading.kept)
+
+    @cached_property
+    def _shape(self) -> Struct:
+        return self._whole().schema
+
+    @property
+    def schema(self) -> Struct:
+        """The columns of the query, after transforms."""
+        return self._shape
+
+    @cached_property
+    def time_column(self) -> str | None:
+        """The column that is declared, or has a usual name."""
+        if not self._is_series:
+            return None
+        return time_column(self.schema, self._config.time_column, path=self.path)
+
+    @cached_property
+    def key(self) -> str:
+        """The text, and what the inputs are."""
+        config = self._config
+        return key_of(
+            "sql-derived",
+            config.query,
+            json.dumps([*self._inputs]),
+            *(rows.key for rows in self._inputs.values()),
+            self._reading.transforms_key(config.transforms),
+            self._reading.transforms_key(config.post_transforms),
+        )
+
+    def pieces(self) -> Sequence[Piece]:
+        """One: nobody knows which rows of a query come from which rows of its inputs."""
+        return [Piece(self.key)]
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """The query; a range of time is a filter on it, which Spark pushes down to the inputs."""
+        plan = self._whole()
+        if asked.is_all:
+            return plan
+        if self.time_column is None:
+            raise SchemaError(f"{self.path} is a table and has no time")
+        return in_range(plan, self.time_column, asked)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """All rows."""
+        del pieces
+        return self.plan()
+
+    def _whole(self) -> Plan:
+        from millpond.plan.streams import Sql
+
+        plans = self._plans()
+        made = Sql(self._config.query, tuple(plans), tuple(plans.values()), self._raw_schema)
+        return self._reading.transformed(made, self._config.post_transforms)
+
+
+class _SqlDerived(NodeFactory[SqlDerivedConfig]):
+    model = SqlDerivedConfig
+
+    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
+        """The node of a configuration."""
+        del name
+        parsed = self.parse(config, reading.variables)
+        is_series = self.creates == "series"
+        return Entry(
+            KINDS[self.creates],
+            f"sql-derived-{self.creates}",
+            json.dumps(config, sort_keys=True),
+            rows=lambda: DerivedRows(parsed, reading, is_series=is_series),
+        )
+
+
+class SqlDerivedTable(_SqlDerived):
+    """One file for each input."""
+
+    creates: ClassVar[Creates] = "table"
+    summary = "a table computed by a query over other paths"
+
+
+class SqlDerivedSeries(_SqlDerived):
+    """Any number of files for each input, united by the names of columns; all versions."""
+
+    creates: ClassVar[Creates] = "series"
+    summary = "a series computed by a query over other paths, many files each"

@@ -1,0 +1,145 @@
+"""What factories are beside executable ones: tables, series, files, directories, transforms.
+
+They are entry points of the group `millpond.factories`, found by `fs.factory`. A configuration is
+checked by a pydantic model when a node is made; `${env:NAME}` and `{{ name }}` in it are filled in
+whenever it is used, and never stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from millpond.base.errors import FactoryConfigError, PluginError
+from millpond.fs.entry import EntryType
+from millpond.fs.factory import FACTORIES, factory
+from millpond.provider.expand import expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from millpond.plan.node import Plan
+    from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
+
+Creates: TypeAlias = Literal["table", "series", "file", "directory", "executable", "transform"]
+
+KINDS: Mapping[Creates, EntryType] = {
+    "table": EntryType.DYNAMIC_TABLE,
+    "series": EntryType.DYNAMIC_SERIES,
+    "file": EntryType.DYNAMIC_FILE,
+    "directory": EntryType.DYNAMIC_DIRECTORY,
+    "executable": EntryType.EXECUTABLE,
+    "transform": EntryType.DYNAMIC_FILE,
+}
+
+
+class Config(BaseModel):
+    """What every configuration is: unknown members are refused, and it does not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+C = TypeVar("C", bound=Config)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A node that is computed: what it is, and how its content is had. One of the three is set."""
+
+    kind: EntryType
+    factory: str
+    identity: str
+    """Beside its name, what tells it from others: its configuration."""
+    rows: Callable[[], Rows] | None = field(default=None, compare=False)
+    content: Callable[[], bytes] | None = field(default=None, compare=False)
+    entries: Callable[[], Mapping[str, Entry]] | None = field(default=None, compare=False)
+
+
+class NodeFactory(Generic[C]):
+    """The base of factories: a model of the configuration, and what is made of it."""
+
+    creates: ClassVar[Creates]
+    model: type[C]
+    summary: ClassVar[str] = ""
+    """One line for `pond list-factories`."""
+
+    @property
+    def kind(self) -> EntryType:
+        """What a node of it is."""
+        return KINDS[self.creates]
+
+    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The configuration as it is stored; a mistake is an error that names the member."""
+        self.parse(config, {}, strict=False)
+        return config
+
+    def parse(
+        self, config: Mapping[str, Any], variables: Mapping[str, str], *, strict: bool = True
+    ) -> C:
+        """The configuration with what it refers to filled in; `strict` refuses what is missing."""
+        filled = expanded(config, variables, strict=strict)
+        try:
+            return self.model.model_validate(filled)
+        except ValidationError as error:
+            raise wrong_config(error) from None
+
+    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
+        """The node of a configuration."""
+        raise NotImplementedError
+
+
+def wrong_config(error: ValidationError) -> FactoryConfigError:
+    """What pydantic found, as one of ours: the first mistake by its place, and how many more."""
+    found = error.errors(include_url=False, include_input=False)
+    first = found[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "there is no such member"
+    if first["type"] == "missing":
+        message = "it is missing"
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return FactoryConfigError(
+        f"{place or 'the configuration'}: {message}{more}",
+        place=tuple(first["loc"]),
+        hint="pond list-factories NAME shows what a configuration has",
+    )
+
+
+class TransformFactory(NodeFactory[C]):
+    """A factory whose nodes change rows on their way: named in `transforms:` of others."""
+
+    creates: ClassVar[Creates] = "transform"
+
+    def transform(self, plan: Plan, config: C) -> Plan:
+        """The rows, changed."""
+        raise NotImplementedError
+
+
+def node_factory(name: str) -> NodeFactory[Any]:
+    """The factory of a name, if it makes nodes that are computed."""
+    found = factory(name)
+    if not isinstance(found, NodeFactory):
+        raise PluginError(
+            f"{name!r} of {FACTORIES.group} makes no nodes that are computed",
+            group=FACTORIES.group,
+            name=name,
+            hint="it can be run: pond run PATH",
+        )
+    return found
+
+
+def transform_factory(name: str) -> TransformFactory[Any]:
+    """The factory of a name, if it is a transform."""
+    found = factory(name)
+    if not isinstance(found, TransformFactory):
+        raise PluginError(
+            f"{name!r} of {FACTORIES.group} is no transform",
+            group=FACTORIES.group,
+            name=name,
+            hint="transforms are made by column-rename, or by plugins",
+        )
+    return found

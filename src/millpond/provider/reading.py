@@ -1,0 +1,74 @@
+"""`Reading`: what a factory sees of a pond while it computes: one version of it, and what is kept.
+
+The steward makes it for a scope. A factory never sees the pond itself, so what it gives depends on
+its configuration and on what it has read, and on nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from millpond.fs.entry import EntryType
+    from millpond.plan.node import Plan
+    from millpond.provider.kept import Kept
+    from millpond.provider.rows import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A path that a pattern names, and what its wildcards stand for there."""
+
+    path: str
+    captures: tuple[str, ...]
+    kind: EntryType
+
+
+class Reading(Protocol):
+    """One version of a pond, as the factory of one node sees it."""
+
+    @property
+    def path(self) -> str:
+        """The node that is being computed; relative references begin in its directory."""
+        ...
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `-v key=value` says."""
+        ...
+
+    @property
+    def kept(self) -> Kept:
+        """Results that were kept."""
+        ...
+
+    def match(self, url: str) -> list[Match]:
+        """The paths that a URL names, in the order of their names; there may be none."""
+        ...
+
+    def rows(self, url: str, match: Match) -> Rows:
+        """The rows of one of them, read as the URL says."""
+        ...
+
+    def united(self, url: str, matches: Sequence[Match] | None = None) -> Rows:
+        """The rows of all of them, by the names of columns."""
+        ...
+
+    def content(self, match: Match) -> bytes:
+        """The bytes of one of them."""
+        ...
+
+    def transformed(self, plan: Plan, transforms: Sequence[object]) -> Plan:
+        """Rows after transforms: paths of nodes, or `{factory: …, config: …}`."""
+        ...
+
+    def transforms_key(self, transforms: Sequence[object]) -> str:
+        """Names what transforms do: it changes when one of them does."""
+        ...
+
+    def at(self, path: str) -> Reading:
+        """The same for another node: who computes that can't ask for this one again."""
+        ...

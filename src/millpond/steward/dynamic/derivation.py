@@ -1,0 +1,297 @@
+"""`Derivation`: what is computed in one scope, and `PondReading`, what a factory sees meanwhile.
+
+Who computes is on a stack, so a path that is computed from itself is found before it is computed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import CycleError, PathTypeError, UrlError
+from millpond.fs.entry import EntryType
+from millpond.fs.glob import Pattern, expand, is_pattern
+from millpond.fs.paths import join, parts, split_version
+from millpond.fs.resolve import try_resolve
+from millpond.provider.factory import node_factory, transform_factory
+from millpond.provider.kept import Kept
+from millpond.provider.reading import Match
+from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.united import United
+from millpond.provider.url import parse
+from millpond.steward.dynamic.stored import StoredRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from millpond.fs.entry import Row
+    from millpond.fs.resolve import Located
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+    from millpond.provider.factory import Entry
+    from millpond.provider.rows import Rows
+    from millpond.provider.url import DataUrl
+    from millpond.steward.scope import Scope
+
+_WANTED: Final[dict[str, tuple[EntryType, ...]]] = {
+    "table": (EntryType.TABLE, EntryType.DYNAMIC_TABLE),
+    "series": (EntryType.SERIES, EntryType.DYNAMIC_SERIES),
+    "collection": (EntryType.COLLECTION,),
+    "data": (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE),
+    "file": (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE),
+}
+
+
+class Derivation:
+    """Everything that is computed in one scope; each thing once."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._stack: list[str] = []
+        self._rows: dict[str, Rows] = {}
+
+    @contextmanager
+    def computing(self, path: str) -> Iterator[None]:
+        """While a path is computed, nobody it asks may ask for it."""
+        if path in self._stack:
+            way = (*self._stack[self._stack.index(path) :], path)
+            raise CycleError(
+                f"{path} is computed from itself: {' -> '.join(way)}",
+                paths=way,
+                hint="change the configuration of one of them: pond mknod --overwrite",
+            )
+        self._stack.append(path)
+        try:
+            yield
+        finally:
+            self._stack.pop()
+
+    def reading(self, path: str) -> PondReading:
+        """What the factory of a node sees."""
+        return PondReading(self, path)
+
+    def entry(self, path: str, row: Row) -> Entry:
+        """What a node of a factory is."""
+        known = self.scope.dynamic_tree.entry(row.node_id)
+        if known is not None:
+            return known
+        config = json.loads(row.config or "{}")
+        with self.computing(path):
+            return node_factory(row.factory or "").entry(row.name, config, self.reading(path))
+
+    def entries(self, path: str, row: Row) -> Mapping[str, Entry]:
+        """What is in a directory that a factory makes."""
+        entry = self.entry(path, row)
+        assert entry.entries is not None
+        with self.computing(path):
+            return entry.entries()
+
+    def rows(self, path: str) -> Rows:
+        """The rows of a path, stored or computed."""
+        known = self._rows.get(path)
+        if known is None:
+            known = self._rows[path] = self._made(path)
+        return known
+
+    def _made(self, path: str) -> Rows:
+        found = self.scope.locate(path)
+        row = found.row
+        if row is None or row.entry_type.is_table:
+            return StoredRows(self.scope, path)
+        if not row.entry_type.is_dynamic:
+            raise PathTypeError(
+                f"{path} is a {row.entry_type} and has no rows",
+                path=path,
+                hint=f"say how its bytes are to be read: csv://{found.path}",
+            )
+        entry = self.entry(found.path, row)
+        if entry.rows is None:
+            raise PathTypeError(f"{path} is a {row.entry_type} and has no rows", path=path)
+        with self.computing(found.path):
+            return _Guarded(self, found.path, entry.rows())
+
+    def content(self, path: str) -> bytes:
+        """The bytes of a file that is computed."""
+        found = self.scope.locate(path)
+        assert found.row is not None
+        entry = self.entry(found.path, found.row)
+        if entry.content is None:
+            raise PathTypeError(f"{path} is a {entry.kind} and has no bytes", path=path)
+        with self.computing(found.path):
+            return entry.content()
+
+    @cached_property
+    def kept(self) -> Kept:
+        """What was kept of earlier computations."""
+        from millpond.base.store import open_store
+
+        pond = self.scope.pond
+        store = open_store(pond.location, settings=pond.settings, durable=False)
+        return Kept(store, pond.location, "results")
+
+
+class _Guarded:
+    """Rows that are computed: those whom they ask can't ask for them."""
+
+    def __init__(self, derivation: Derivation, path: str, rows: Rows) -> None:
+        self.path = path
+        self._derivation = derivation
+        self._rows = rows
+
+    @cached_property
+    def schema(self) -> Struct:
+        """The columns."""
+        with self._derivation.computing(self.path):
+            return self._rows.schema
+
+    @cached_property
+    def time_column(self) -> str | None:
+        """Which column is the time."""
+        with self._derivation.computing(self.path):
+            return self._rows.time_column
+
+    @cached_property
+    def key(self) -> str:
+        """Names the content."""
+        with self._derivation.computing(self.path):
+            return self._rows.key
+
+    def pieces(self) -> Sequence[Piece]:
+        """The parts."""
+        with self._derivation.computing(self.path):
+            return self._rows.pieces()
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """The rows that are wanted."""
+        with self._derivation.computing(self.path):
+            return self._rows.plan(asked)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The rows of some parts."""
+        with self._derivation.computing(self.path):
+            return self._rows.plan_of(pieces)
+
+
+class PondReading:
+    """One version of a pond, as the factory of one node sees it."""
+
+    def __init__(self, derivation: Derivation, path: str) -> None:
+        self._derivation = derivation
+        self.path = path
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `-v key=value` says."""
+        return self._derivation.scope.pond.variables
+
+    @property
+    def kept(self) -> Kept:
+        """Results that were kept."""
+        return self._derivation.kept
+
+    def at(self, path: str) -> PondReading:
+        """The same for another node."""
+        return PondReading(self._derivation, path)
+
+    def absolute(self, path: str) -> str:
+        """A path or pattern; one that begins with `..` or `.` begins at the node itself.
+
+        `/../raw` of `/site/mean` is `/site/raw`.
+        """
+        plain = path.lstrip("/")
+        if plain.split("/", 1)[0] in ("..", "."):
+            return _joined(self.path, plain)
+        return path
+
+    def match(self, url: str) -> list[Match]:
+        """The paths that a URL names."""
+        asked = self._url(url)
+        tree = self._derivation.scope.view
+        path = asked.path
+        if not is_pattern(path) or try_resolve(tree, split_version(path).path) is not None:
+            found = try_resolve(tree, split_version(path).path)
+            located: list[tuple[tuple[str, ...], Located]] = [] if found is None else [((), found)]
+        else:
+            located = [
+                (m.captures, m.located) for m in expand(tree, Pattern.parse(path), follow=True)
+            ]
+        wanted = _WANTED.get(asked.scheme or "")
+        version = split_version(path).version
+        suffix = "" if version is None or is_pattern(path) else f"@v{version}"
+        return [
+            Match(at.path + suffix, captures, at.entry_type)
+            for captures, at in located
+            if not at.entry_type.is_directory and (wanted is None or at.entry_type in wanted)
+        ]
+
+    def rows(self, url: str, match: Match) -> Rows:
+        """The rows of one match, read as the URL says."""
+        asked = self._url(url)
+        if asked.is_format:
+            raise UrlError(f"{asked.scheme}:// can't be read here", url=url)
+        return self._derivation.rows(match.path)
+
+    def united(self, url: str, matches: Sequence[Match] | None = None) -> Rows:
+        """The rows of all matches, by the names of columns."""
+        found = self.match(url) if matches is None else matches
+        return United(self.path, [self.rows(url, match) for match in found])
+
+    def content(self, match: Match) -> bytes:
+        """The bytes of a match."""
+        if match.kind.is_dynamic:
+            return self._derivation.content(match.path)
+        return self._derivation.scope.read_bytes(match.path)
+
+    def transformed(self, plan: Plan, transforms: Sequence[object]) -> Plan:
+        """Rows after transforms."""
+        for name, config in map(self._transform, transforms):
+            factory = transform_factory(name)
+            plan = factory.transform(plan, factory.parse(config, self.variables))
+        return plan
+
+    def transforms_key(self, transforms: Sequence[object]) -> str:
+        """Names what transforms do."""
+        from millpond.provider.expand import expanded
+
+        found = [
+            (name, expanded(c, self.variables)) for name, c in map(self._transform, transforms)
+        ]
+        return key_of(json.dumps(found, sort_keys=True))
+
+    def _transform(self, given: object) -> tuple[str, Mapping[str, Any]]:
+        """The factory of a transform and its configuration."""
+        if isinstance(given, Mapping):
+            return str(given["factory"]), dict(given.get("config") or {})
+        path = self.absolute(str(given))
+        row = self._derivation.scope.locate(path).row
+        if row is None or not row.factory:
+            raise PathTypeError(
+                f"{path} is no transform",
+                path=path,
+                hint="make one: pond mknod column-rename /path --config-path f.yaml",
+            )
+        return row.factory, json.loads(row.config or "{}")
+
+    def _url(self, url: str) -> DataUrl:
+        if url.startswith(("../", "./")):
+            url = f"/{url}"
+        asked = parse(url)
+        return asked.with_path(self.absolute(asked.path))
+
+
+def _joined(base: str, relative: str) -> str:
+    """Where a relative path leads, name by name.
+
+    >>> _joined("/site/mean", "../raw/*")
+    '/site/raw/*'
+    """
+    names = list(parts(base))
+    for name in parts(f"/{relative}"):
+        if name != "..":
+            names.append(name)
+        elif names:
+            names.pop()
+    return join(*names)
