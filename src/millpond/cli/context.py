@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millpond.base.settings import Settings
+    from millpond.fs.entry import Row
     from millpond.fs.tree import Tree, TreeLike
+    from millpond.provider.factory import Entry
     from millpond.steward.pond import Pond
     from millpond.steward.read import ReadScope
     from millpond.steward.write import WriteScope
@@ -67,7 +69,9 @@ class Context:
         self.start()
         from millpond.steward.pond import open_pond
 
-        return open_pond(self.place, settings=self.settings)
+        pond = open_pond(self.place, settings=self.settings)
+        pond.variables = self.variables
+        return pond
 
     def start(self) -> None:
         """Before anything of Arrow is used."""
@@ -75,13 +79,28 @@ class Context:
             from millpond.cli.nopandas import do_without_pandas
 
             do_without_pandas()
+            from millpond.cli.sparkuse import use_spark
+
+            use_spark(self)
 
     def open_pond(self) -> Pond:
         """The pond; opened once a call."""
         return self._pond
 
     def tree(self) -> TreeLike:
-        """The newest tree, to look at: from the index, which needs no Arrow, where that is good."""
+        """The newest tree, to look at: from the index, which needs no Arrow, where that is good.
+
+        What factories make in it is computed when somebody looks there.
+        """
+        from millpond.steward.dynamic.tree import DynamicTree
+
+        return DynamicTree(self._stored_tree(), self)
+
+    def entries(self, path: str, row: Row) -> Mapping[str, Entry]:
+        """What is in a directory that a factory makes."""
+        return self.read().entries(path, row)
+
+    def _stored_tree(self) -> TreeLike:
         from millpond.kernel.paths import table_location
         from millpond.steward.index.tree import Index
 

@@ -59,6 +59,15 @@ SECTIONS: Final[tuple[tuple[str, tuple[Entry, ...]], ...]] = (
         ),
     ),
     (
+        "Pipelines",
+        (
+            Entry("mknod", "Make a node that a factory computes, or that can be run."),
+            Entry("apply", "Make or change many such nodes from YAML."),
+            Entry("run", "Run an executable node."),
+            Entry("list-factories", "Show what makes nodes.", module="list_factories"),
+        ),
+    ),
+    (
         "This machine",
         (
             Entry("engine", "Show the engines that can run here."),

@@ -15,10 +15,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from millpond.base.errors import FactoryConfigError, PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
-from millpond.provider.expand import expanded
+from millpond.provider.expand import expanded, has_references
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from millpond.plan.node import Plan
     from millpond.provider.reading import Reading
@@ -73,27 +73,45 @@ class NodeFactory(Generic[C]):
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """The configuration as it is stored; a mistake is an error that names the member."""
-        self.parse(config, {}, strict=False)
+        filled = expanded(config, {}, strict=False)
+        try:
+            self.model.model_validate(filled)
+        except ValidationError as error:
+            found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
+            if found:
+                raise wrong_config(found) from None
         return config
 
-    def parse(
-        self, config: Mapping[str, Any], variables: Mapping[str, str], *, strict: bool = True
-    ) -> C:
-        """The configuration with what it refers to filled in; `strict` refuses what is missing."""
-        filled = expanded(config, variables, strict=strict)
+    def parse(self, config: Mapping[str, Any], variables: Mapping[str, str]) -> C:
+        """The configuration with what it refers to filled in; what is missing is an error."""
+        filled = expanded(config, variables)
         try:
             return self.model.model_validate(filled)
         except ValidationError as error:
-            raise wrong_config(error) from None
+            raise wrong_config(_errors(error)) from None
 
     def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
         """The node of a configuration."""
         raise NotImplementedError
 
 
-def wrong_config(error: ValidationError) -> FactoryConfigError:
+def _errors(error: ValidationError) -> Sequence[Mapping[str, Any]]:
+    return [dict(each) for each in error.errors(include_url=False, include_input=False)]
+
+
+def _is_open(config: Any, place: Sequence[str | int]) -> bool:
+    """Whether a mistake may vanish when references are filled in that can't be yet."""
+    for part in place:
+        inside = isinstance(config, dict) and part in config
+        inside |= isinstance(config, list) and isinstance(part, int) and part < len(config)
+        if not inside:
+            break
+        config = config[part]
+    return has_references(config) and (isinstance(config, str) or not place)
+
+
+def wrong_config(found: Sequence[Mapping[str, Any]]) -> FactoryConfigError:
     """What pydantic found, as one of ours: the first mistake by its place, and how many more."""
-    found = error.errors(include_url=False, include_input=False)
     first = found[0]
     place = ".".join(str(part) for part in first["loc"])
     message = str(first["msg"]).removeprefix("Value error, ")

@@ -5,6 +5,7 @@ Everything comes from the OpLog and from logs of tables; no rows and no bytes ar
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,15 @@ def describe(scope: Scope, path: str) -> Facts:
     found["versions"] = _versions(scope, split_version(path).path)
     if stat.factory is not None:
         found["factory"] = stat.factory
+        found |= {"config": json.loads(row.config)} if row.config else {}
     if stat.entry_type.is_bytes:
         rows = scope.byte_rows(path)
         found["size"] = sum(row.size or 0 for row in rows)
         found["blake3"] = row.blake3
     if stat.entry_type.is_table:
         found |= _of_table(scope, path, row)
+    if stat.entry_type in (EntryType.DYNAMIC_TABLE, EntryType.DYNAMIC_SERIES):
+        found |= _of_computed(scope, path)
     return found
 
 
@@ -107,6 +111,13 @@ def _of_table(scope: Scope, path: str, row: Row) -> Facts:
     if row.time_column is not None:
         found["time"] = _time(scope, path, row)
     return {**found, "delta": _delta(table)}
+
+
+def _of_computed(scope: Scope, path: str) -> Facts:
+    """The columns, which no query has to run for, and the time."""
+    rows = scope.derivation.rows(path)
+    found: Facts = {"columns": _columns(rows.schema)}
+    return found if rows.time_column is None else {**found, "time": {"column": rows.time_column}}
 
 
 def _columns(schema: Struct) -> list[Facts]:

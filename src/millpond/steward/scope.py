@@ -88,8 +88,9 @@ class Scope:
         from millpond.steward.dynamic.derivation import Derivation
 
         known: Derivation | None = self.__dict__.get("_derivation")
-        if known is None:
+        if known is None or known.variables is not self.pond.variables:
             known = self.__dict__["_derivation"] = Derivation(self)
+            self.__dict__.pop("_dynamic", None)
         return known
 
     def entries(self, path: str, row: Row) -> Mapping[str, Entry]:

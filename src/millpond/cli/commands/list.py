@@ -57,7 +57,7 @@ def command(
       pond list /sensors/ --depth 1
       pond list '/sensors/**/*.csv' --sort size
     """
-    tree = context.tree() if as_of is None else context.read(as_of).tree
+    tree = context.tree() if as_of is None else context.read(as_of).view
     found = [node for path in paths or ("/",) for node in _found(tree, path, depth)]
     if order == "size":
         found.sort(key=lambda node: -(node.row.size or 0))

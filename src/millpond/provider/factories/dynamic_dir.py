@@ -19,6 +19,7 @@ from millpond.base.errors import FactoryConfigError, PathSyntaxError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import factory
 from millpond.fs.paths import check_name, child
+from millpond.provider.expand import has_references
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory, node_factory
 
 if TYPE_CHECKING:
@@ -67,8 +68,11 @@ class DynamicDir(NodeFactory[DynamicDirConfig]):
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Its own members, and the configuration of each entry."""
-        parsed = self.parse(config, {}, strict=False)
-        for number, entry in enumerate(parsed.entries):
+        super().check(config)
+        for number, given in enumerate(config["entries"]):
+            if has_references({**given, "config": None}):
+                continue  # which factory it is, is not known yet
+            entry = EntryConfig.model_validate(given)
             try:
                 factory(entry.factory).check(entry.config)
             except FactoryConfigError as error:

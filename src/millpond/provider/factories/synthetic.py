@@ -172,7 +172,7 @@ def _component(
     if part.type == "sine":
         shape = np.sin(2 * np.pi * turn)
     elif part.type == "triangle":
-        shape = 1 - 4 * np.abs((turn + 0.75) % 1 - 0.5)
+        shape = 1 - 4 * np.abs((turn + 0.25) % 1 - 0.5)
     elif part.type == "square":
         shape = np.where(turn < 0.5, 1.0, -1.0)
     elif part.type == "line":

@@ -50,6 +50,7 @@ class Derivation:
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
+        self.variables = scope.pond.variables
         self._stack: list[str] = []
         self._rows: dict[str, Rows] = {}
 
@@ -97,9 +98,8 @@ class Derivation:
         return known
 
     def _made(self, path: str) -> Rows:
-        found = self.scope.locate(path)
-        row = found.row
-        if row is None or row.entry_type.is_table:
+        found, row = self.scope.locate(path), self.scope.row(path)
+        if row.entry_type.is_table:
             return StoredRows(self.scope, path)
         if not row.entry_type.is_dynamic:
             raise PathTypeError(
@@ -116,8 +116,7 @@ class Derivation:
     def content(self, path: str) -> bytes:
         """The bytes of a file that is computed."""
         found = self.scope.locate(path)
-        assert found.row is not None
-        entry = self.entry(found.path, found.row)
+        entry = self.entry(found.path, self.scope.row(path))
         if entry.content is None:
             raise PathTypeError(f"{path} is a {entry.kind} and has no bytes", path=path)
         with self.computing(found.path):
@@ -185,7 +184,7 @@ class PondReading:
     @property
     def variables(self) -> Mapping[str, str]:
         """What `-v key=value` says."""
-        return self._derivation.scope.pond.variables
+        return self._derivation.variables
 
     @property
     def kept(self) -> Kept:

@@ -1,0 +1,158 @@
+"""`pond mknod`, `apply`, `run`, `list-factories`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import millpond as mp
+from millpond.fs.factory import FACTORIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.calls import Cli
+
+CONFIG = """\
+start: 2024-01-01
+end: 2024-01-02
+interval: {{ step }}
+points: [{name: level, components: [{type: line, slope: 24}]}]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG.replace("{{ step }}", "6h"))
+    return file
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    file = tmp_path / "node.yaml"
+    indented = "".join(f"  {line}\n" for line in CONFIG.splitlines())
+    file.write_text(
+        f"factory: synthetic-timeseries\nconfig:\n{indented}".replace("{{ step }}", "6h")
+    )
+    return file
+
+
+class TestMknod:
+    def test_both_forms(self, cli: Cli, config: Path, node: Path) -> None:
+        cli.ok("mknod", "--config", str(node), "/a")
+        cli.ok("mknod", "synthetic-timeseries", "/b", "--config-path", str(config))
+        assert cli.ok("cat", "/a") == cli.ok("cat", "/b")
+        assert cli.ok("cat", "/a").splitlines()[1] == "2024-01-01T00:00:00Z,0.0"
+        facts = cli.json("describe", "/a")
+        assert facts["factory"] == "synthetic-timeseries"
+        assert [column["name"] for column in facts["columns"]] == ["timestamp", "level"]
+        assert facts["config"]["interval"] == "6h"
+        assert facts["time"] == {"column": "timestamp"}
+
+    def test_what_is_there(self, cli: Cli, node: Path) -> None:
+        cli.ok("mknod", "-p", "--config", str(node), "/x/y/a")
+        assert "--overwrite" in cli.fails("mknod", "--config", str(node), "/x/y/a", code=7)
+        node.write_text(node.read_text().replace("6h", "12h"))
+        cli.ok("mknod", "--config", str(node), "/x/y/a", "--overwrite")
+        assert len(cli.ok("cat", "/x/y/a").splitlines()) == 3
+        assert len(cli.ok("cat", "/x/y/a@v1").splitlines()) == 5, "as it was configured then"
+        cli.ok("mkdir", "/d")
+        cli.fails("mknod", "--config", str(node), "/d", "--overwrite", code=8)
+
+    def test_mistakes_are_named_by_line(self, cli: Cli, config: Path) -> None:
+        config.write_text(config.read_text().replace("6h", "often"))
+        said = cli.fails(
+            "mknod", "synthetic-timeseries", "/b", "--config-path", str(config), code=3
+        )
+        assert f"{config}:3: interval: 'often' is no length of time" in said
+        assert cli.json("list") == []
+
+    @pytest.mark.parametrize(
+        "words", [("/a",), ("x", "y", "/a"), ("x", "/a", "--config", "{node}")]
+    )
+    def test_usage(self, cli: Cli, node: Path, words: tuple[str, ...]) -> None:
+        cli.fails("mknod", *(word.format(node=node) for word in words), code=2)
+
+    def test_variables(self, cli: Cli, config: Path) -> None:
+        config.write_text(CONFIG.replace("{{ step }}", "'{{ step }}'"))
+        cli.ok("mknod", "synthetic-timeseries", "/v", "--config-path", str(config))
+        assert "pond -v step=" in cli.fails("cat", "/v", code=3)
+        assert len(cli.ok("-v", "step=8h", "cat", "/v").splitlines()) == 4
+
+
+class TestApply:
+    def test_twice_changes_nothing(self, cli: Cli, tmp_path: Path, node: Path) -> None:
+        file = tmp_path / "all.yaml"
+        one = node.read_text()
+        file.write_text(f"path: /x/a\n{one}---\npath: /x/b\n{one}")
+        would = cli.json("apply", "-f", str(file), "--dry-run")
+        assert would["made"] == ["/x/a", "/x/b"]
+        assert cli.json("list") == []
+        assert cli.json("apply", "-f", str(file))["made"] == ["/x/a", "/x/b"]
+        before = cli.json("status")["transactions"]
+        assert cli.json("apply", "-f", str(file))["unchanged"] == ["/x/a", "/x/b"]
+        assert cli.json("status")["transactions"] == before
+        file.write_text(file.read_text().replace("6h", "12h", 1))
+        done = cli.json("apply", "-f", str(file))
+        assert (done["changed"], done["unchanged"]) == (["/x/a"], ["/x/b"])
+
+    def test_all_or_none(self, cli: Cli, tmp_path: Path, node: Path) -> None:
+        folder = tmp_path / "pipeline"
+        folder.mkdir()
+        one = node.read_text()
+        (folder / "a.yaml").write_text(f"path: /a\n{one}")
+        (folder / "b.yaml").write_text(f"path: /b\n{one.replace('6h', '6 hours')}")
+        said = cli.fails("apply", "-f", str(folder), code=3)
+        assert "b.yaml:6: interval" in said
+        (folder / "b.yaml").write_text(f"path: /a\n{one}")
+        assert "/a stands in" in cli.fails("apply", "-f", str(folder), code=3)
+        assert cli.json("list") == []
+
+
+class TestListFactories:
+    def test_all(self, cli: Cli) -> None:
+        found = {row["factory"]: row for row in cli.json("list-factories")}
+        assert found["sql-derived-series"]["creates"] == "series"
+        assert found["column-rename"]["creates"] == "transform"
+
+    def test_one(self, cli: Cli) -> None:
+        shown = cli.ok("list-factories", "sql-derived-table")
+        assert "patterns" in shown
+        assert "required" in shown
+        schema = cli.json("list-factories", "sql-derived-table")["schema"]
+        assert schema["additionalProperties"] is False
+        cli.fails("list-factories", "sql-derived", code=1)
+
+
+class Diary:
+    """Appends what it is told to a file."""
+
+    modes = ("once", "twice")
+    summary = "writes a line"
+
+    def check(self, config: dict[str, str]) -> dict[str, str]:
+        return config
+
+    def run(self, run: object) -> None:
+        with run.write() as tx:  # type: ignore[attr-defined]
+            words = " ".join(run.args)  # type: ignore[attr-defined]
+            tx.write_bytes("/diary", f"{run.mode} {words}".encode())  # type: ignore[attr-defined]
+            tx.commit()
+
+
+def test_run(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FACTORIES._loaded, "diary", Diary)
+    with mp.open(place).write() as tx:
+        tx.make_factory("/write", "diary", {})
+        tx.write_bytes("/file", b"x")
+        tx.commit()
+    done = cli.json("run", "/write", "--", "hello", "-x")
+    assert (done["transactions"], done["mode"]) == (1, "once")
+    assert cli.ok("cat", "/diary") == "once hello -x"
+    cli.ok("run", "/write", "--mode", "twice")
+    assert cli.ok("cat", "/diary").startswith("twice")
+    assert "its modes are once, twice" in cli.fails("run", "/write", "--mode", "never", code=3)
+    assert "can't be run" in cli.fails("run", "/file", code=8)
+    cli.fails("run", "/nothing", code=6)
