@@ -44,6 +44,8 @@ def steps(page: Path) -> list[Step]:
         for number, line in enumerate(block[1].splitlines()):
             if line.startswith("$ "):
                 found.append(Step(start + number, line[2:], ""))
+            elif line.startswith("> ") and not found[-1].shown:
+                found[-1] = found[-1]._replace(command=f"{found[-1].command}\n{line[2:]}")
             else:
                 found[-1] = found[-1]._replace(shown=f"{found[-1].shown}{line}\n")
     return found
