@@ -217,6 +217,8 @@ def test_an_odd_argument(name: str) -> None:
         for at in range(len(args)):
             tolerant(function, [*args[:at], odd, *args[at + 1 :]], kwargs)
         for key in kwargs:
+            if (name, key) == ("sql", "schema") and odd is None:
+                continue  # not odd: Spark is started and asked
             tolerant(function, args, {**kwargs, key: odd})
 
 

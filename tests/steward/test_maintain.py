@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import time
 from datetime import UTC, datetime, timedelta
@@ -33,9 +34,21 @@ if TYPE_CHECKING:
 NOTHING = timedelta()
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("maintain") / "pond"
+    prepare(place)
+    return place
+
+
 @pytest.fixture
-def pond(tmp_path: Path) -> Pond:
-    return prepare(tmp_path / "pond")
+def pond(prepared: Path, tmp_path: Path) -> Pond:
+    return copy(prepared, tmp_path / "pond")
+
+
+def copy(prepared: Path, place: Path) -> Pond:
+    shutil.copytree(prepared, place)
+    return mp.open(place)
 
 
 def objects(pond: Pond) -> dict[str, int]:
@@ -186,9 +199,9 @@ DEEDS["move and append"] = moved_and_appended
 
 @pytest.mark.parametrize("what", DEEDS)
 def test_a_writer_that_began_before_compaction_succeeds(
-    pond: Pond, tmp_path: Path, what: str
+    pond: Pond, prepared: Path, tmp_path: Path, what: str
 ) -> None:
-    plain = prepare(tmp_path / "plain")
+    plain = copy(prepared, tmp_path / "plain")
     with plain.write() as tx:
         DEEDS[what](tx)
         tx.commit()
