@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from millpond.base.errors import PathSyntaxError, UrlError
 from millpond.fs.entry import EntryType
-from millpond.plan.sources import CsvOptions
+from millpond.provider.formats.csv import CsvOptions
 from millpond.steward.places import Place, host_url, parse_place
+
+if TYPE_CHECKING:
+    from millpond.provider.formats.format import Options
 
 DATA, TABLE, SERIES = EntryType.DATA, EntryType.TABLE, EntryType.SERIES
 
@@ -54,11 +58,27 @@ def test_relative_paths_stand_for_files_of_the_working_directory(
     assert parse_place("~/x").path == str(Path.home() / "x")
 
 
+def options(text: str) -> Options:
+    reader = parse_place(text).reader
+    assert reader is not None
+    return reader.options
+
+
 def test_csv_options() -> None:
     text = "host+csv:///a.csv?delimiter=;&quote='&has_header=False"
-    assert parse_place(text).csv == CsvOptions(";", "'", has_header=False)
-    assert parse_place("host+csv:///a.csv?delimiter=tab").csv == CsvOptions("\t")
-    assert parse_place("host+csv:///a.csv").csv is None
+    assert options(text) == CsvOptions(delimiter=";", quote="'", has_header=False)
+    assert options("host+csv:///a.csv?delimiter=tab") == CsvOptions(delimiter="\t")
+    assert options("csv:///a.csv") == CsvOptions()
+
+
+def test_urls_of_the_pond() -> None:
+    found = parse_place("csv+gzip+table:///raw/*?delimiter=;")
+    assert (found.path, found.is_host, found.format) == ("/raw/*", False, "csv")
+    assert (found.becomes, found.url) == (TABLE, found.text)
+    assert found.reader is not None
+    assert found.reader.compression == "gzip"
+    found = parse_place("series:///sensors/*")
+    assert (found.path, found.url, found.reader) == ("/sensors/*", "series:///sensors/*", None)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +88,16 @@ def test_csv_options() -> None:
         ("host+csv:/a.csv", "no // behind host+csv:", "write host+csv:///a.csv"),
         ("host://a.csv", "a.csv", "three slashes"),
         ("file:///a", "host://", "write host:///a"),
-        ("csv:///a", "csv:// reads no files of the pond", "host+csv:///a"),
-        ("host+csv+gzip:///a.gz", "gzip", "leave it away"),
-        ("host+csv:///a?delimitr=;", "delimitr", "delimiter, quote, has_header"),
-        ("host+csv:///a?has_header=maybe", "has_header", "true or false"),
+        ("host+csv:///a?delimitr=;", "delimitr", "delimiter, quote, escape, has_header"),
+        ("csv:///a?delimiter=;;", "delimiter", "one character"),
+        ("host+csv:///a?has_header=maybe", "has_header", "boolean"),
+        ("parquet:///a?b=c", "'b'", "parquet has none"),
         ("host:///a?b=c", "'b'", "%3F"),
-        ("host+collection:///a", "collection", "csv, json, parquet, delta"),
+        ("series:///a?b=c", "'b'", "%3F"),
+        ("data+gzip:///a", "gzip", "csv+gzip://"),
+        ("data+table:///a", "table", "csv+table:///a"),
+        ("delta+gzip:///a", "no packed file", "gzip"),
+        ("host+collection:///a", "collection", "arrow, csv, delta, excelhtml, json"),
         ("host+data+table:///a", "how the rows", "host+csv+table://"),
         ("host+xml:///a", "xml", "csv"),
         ("s3://bucket/a", "s3", "csv"),

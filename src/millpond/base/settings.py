@@ -50,6 +50,7 @@ PARSERS: Mapping[str, Parser] = {
     "arrow.batch_rows": setting.positive,
     "arrow.max_buffer_rows": setting.optional(setting.positive),
     "arrow.spill": setting.one_of("auto", "never"),
+    "arrow.max_parse_bytes": setting.positive,
     "store.endpoint": setting.optional(
         setting.matching(
             r"https?://[^\s@]+",
@@ -97,6 +98,8 @@ class ArrowSettings:
     max_buffer_rows: int | None = None
     """How many rows a sort or a join may hold; None derives it from the machine's memory."""
     spill: Literal["auto", "never"] = "auto"
+    max_parse_bytes: int = 512 << 20
+    """Raw files in a pond that are larger, and that Spark reads by itself, are parsed by Spark."""
 
     def __post_init__(self) -> None:
         _check_section(self, "arrow")

@@ -1,9 +1,11 @@
 """What an argument of a command names: a path of the pond, or files of this machine.
 
     /sensors/a, /sensors/*, /t@v3          the pond
+    series:///sensors/*                    the same, series alone
+    csv:///raw/*.csv?delimiter=;           rows of raw files of the pond, read as a format says
     host:///data/a.bin                     bytes of this machine
     ./a.bin, ../data/                      the same, from the working directory, as it stands
-    host+csv:///data/a.csv                 rows: also parquet, json (lines), delta
+    host+csv:///data/a.csv                 rows of files of this machine
     host+csv+series:///data/a.csv          rows that are to become a series, or a table
     host+series:///data/a.parquet          the same, short for Parquet
 
@@ -15,32 +17,22 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from millpond.base.errors import PathSyntaxError, UrlError
 from millpond.fs.entry import EntryType
-from millpond.plan.sources import CsvOptions
-from millpond.provider.url import is_url, parse
+from millpond.provider.url import is_url
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from millpond.provider.formats.reader import Reader
     from millpond.provider.url import DataUrl
 
-RowFormat: TypeAlias = Literal["csv", "json", "parquet", "delta"]
-FORMATS: Final[dict[str, RowFormat]] = {
-    "csv": "csv",
-    "json": "json",
-    "parquet": "parquet",
-    "delta": "delta",
-}
 _KINDS: Final = {"table": EntryType.TABLE, "series": EntryType.SERIES}
 _BYTES: Final = (None, "data", "file")
 _HERE: Final = ("./", "../", "~/")
 _RELATIVE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)((?:\.|\.\.|~)/[^?#]*)(.*)", re.DOTALL)
 _NEARLY: Final = re.compile(r"(host[A-Za-z+]*):(.*)", re.DOTALL)
-_TABS: Final = ("\\t", "tab")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +44,17 @@ class Place:
     path: str
     """Of the pond, or, absolute, of this machine; a `/` at its end is kept."""
     is_host: bool = False
-    format: RowFormat | None = None
-    """How the rows of a host file are written; None where its bytes are meant."""
+    url: str | None = None
+    """The URL that names paths of the pond by their kind or by a format; None for a plain path."""
+    reader: Reader | None = None
+    """How bytes become rows; None where bytes are meant, or rows that are stored."""
     becomes: EntryType | None = None
     """What it is to be in a pond, where that is said."""
-    csv: CsvOptions | None = None
+
+    @property
+    def format(self) -> str | None:
+        """The format of its rows."""
+        return None if self.reader is None else self.reader.scheme
 
     @property
     def is_inside(self) -> bool:
@@ -79,7 +77,7 @@ def parse_place(text: str) -> Place:
             f"{text!r} holds a NUL character", path=text, hint="no path can have one"
         )
     if text.startswith(_HERE) or text in (".", "..", "~"):
-        return Place(text, _absolute(text), is_host=True, becomes=EntryType.DATA)
+        return Place(text, _absolute(text), True, becomes=EntryType.DATA)
     if is_url(text):
         return _of_url(text)
     nearly = _NEARLY.fullmatch(text)
@@ -99,27 +97,46 @@ def _of_url(text: str) -> Place:
             url=text,
             hint=f"write host{text.removeprefix('file')}",
         )
-    here = _RELATIVE.fullmatch(text)
-    url = parse(f"{here[1]}{quote(_absolute(here[2]))}{here[3]}" if here else text, schemes=FORMATS)
-    if not url.is_host:
+    from millpond.provider.formats.reader import parse_url, reader_of
+
+    here = _RELATIVE.fullmatch(text) if text.startswith("host") else None
+    url = parse_url(f"{here[1]}{quote(_absolute(here[2]))}{here[3]}" if here else text)
+    if url.is_format:
+        becomes = None if url.kind is None else _KINDS[url.kind]
+        path = _absolute(url.path) if url.is_host else url.path
+        shown = None if url.is_host else text
+        return Place(text, path, url.is_host, shown, reader_of(url, text), becomes)
+    for name in url.options:
         raise UrlError(
-            f"{url.scheme}:// reads no files of the pond here: {text!r}",
-            url=text,
-            hint=f"name the path alone: {url.path}; or a file of this machine: host+{text}",
+            f"unknown option {name!r} in {text!r}", url=text, hint="write %3F for ? in a path"
         )
     if url.compression is not None:
         raise UrlError(
-            f"{url.compression} in {text!r} need not be said here",
+            f"{url.compression} in {text!r} fits no stored bytes or rows",
             url=text,
-            hint="leave it away: a name that ends with .gz, .zst or .bz2 says it",
+            hint=f"say what is packed: csv+{url.compression}://",
         )
-    format_, becomes = _meaning(url, text)
-    options = _csv(url.options, format_, text)
-    return Place(text, _absolute(url.path), True, format_, becomes, options)
+    return _host(url, text) if url.is_host else _stored(url, text)
 
 
-def _meaning(url: DataUrl, text: str) -> tuple[RowFormat | None, EntryType | None]:
-    """The format, and what it becomes."""
+def _stored(url: DataUrl, text: str) -> Place:
+    """Paths of the pond, those of a kind."""
+    if url.kind is not None:
+        raise UrlError(
+            f"what {text!r} names is what it is, and no {url.kind}",
+            url=text,
+            hint=f"bytes become one with a format: csv+{url.kind}://{url.path}",
+        )
+    return Place(text, url.path, url=text)
+
+
+def _host(url: DataUrl, text: str) -> Place:
+    """Bytes of this machine, or what is short for Parquet."""
+    from millpond.provider.formats.format import FORMATS
+    from millpond.provider.formats.reader import reader_of
+    from millpond.provider.url import DataUrl
+
+    path = _absolute(url.path)
     if url.scheme in _BYTES:
         if url.kind == "table":
             raise UrlError(
@@ -127,38 +144,16 @@ def _meaning(url: DataUrl, text: str) -> tuple[RowFormat | None, EntryType | Non
                 url=text,
                 hint="host+table:// reads Parquet, host+csv+table:// CSV",
             )
-        return None, EntryType.DATA_SERIES if url.kind == "series" else EntryType.DATA
+        becomes = EntryType.DATA_SERIES if url.kind == "series" else EntryType.DATA
+        return Place(text, path, True, becomes=becomes)
     if url.scheme in _KINDS and url.kind is None:
-        return "parquet", _KINDS[url.scheme]
-    if url.scheme not in FORMATS:
-        raise UrlError(
-            f"{url.scheme} in {text!r} is nothing that a file of this machine can be read as",
-            url=text,
-            hint=f"formats are {', '.join(FORMATS)}; kinds are {', '.join(_KINDS)}",
-        )
-    return FORMATS[url.scheme], None if url.kind is None else _KINDS[url.kind]
-
-
-def _csv(given: Mapping[str, str], format_: RowFormat | None, text: str) -> CsvOptions | None:
-    """How a CSV file is written: `?delimiter=;&has_header=false`."""
-    known = tuple(CsvOptions.__dataclass_fields__) if format_ == "csv" else ()
-    for name in given:
-        if name not in known:
-            hint = (
-                f"options of CSV are {', '.join(known)}" if known else "write %3F for ? in a path"
-            )
-            raise UrlError(f"unknown option {name!r} in {text!r}", url=text, hint=hint)
-    if not given:
-        return None
-    found: dict[str, str | bool] = dict(given)
-    if given.get("delimiter") in _TABS:
-        found["delimiter"] = "\t"
-    if "has_header" in given:
-        header = given["has_header"].lower()
-        if header not in ("true", "false"):
-            raise UrlError(f"has_header in {text!r} is no answer", url=text, hint="true or false")
-        found["has_header"] = header == "true"
-    return CsvOptions(**found)  # type: ignore[arg-type]
+        reader = reader_of(DataUrl("parquet", url.path, is_host=True), text)
+        return Place(text, path, True, None, reader, _KINDS[url.scheme])
+    raise UrlError(
+        f"{url.scheme} in {text!r} is nothing that a file of this machine can be read as",
+        url=text,
+        hint=f"formats are {', '.join(FORMATS.names())}; kinds are {', '.join(_KINDS)}",
+    )
 
 
 def host_url(scheme: str, path: str) -> str:

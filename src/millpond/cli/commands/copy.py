@@ -42,7 +42,8 @@ def command(
 
     Into the pond, host:// copies bytes: what is there already gets a new version. host+table:// and
     host+series:// read Parquet; host+csv+table://, host+json+series://, host+delta+table:// and so
-    on convert. A table gets new rows, a series gets more rows. Links are followed.
+    on convert; so do csv+table:///raw/* and the like for raw files of the pond. A table gets new
+    rows, a series gets more rows. Links are followed.
 
     Out of the pond, into a directory, the whole path is kept below it; files that are there are not
     touched without --overwrite. Rows become Parquet, or what the name of the file or the scheme
@@ -54,6 +55,7 @@ def command(
       pond copy ./measurements /raw/
       pond copy host+series:///data/levels.parquet /sensors/levels
       pond copy 'host+csv+series:///data/?delimiter=;' /sensors/
+      pond copy 'csv+table:///raw/*.csv' /tables/
       pond copy /sensors/levels host:///tmp/levels.csv
       pond copy /sensors host:///backup/ --strip-prefix /sensors
       pond copy /t@v3 /t-old
@@ -102,19 +104,22 @@ def _copy_in(
     time_column: str | None,
 ) -> None:
     """From this machine or from the pond itself, into the pond."""
+    from millpond.steward.copying.converted import CopyConverted, copy_converted
     from millpond.steward.copying.into import CopyIn, copy_in
     from millpond.steward.copying.within import CopyWithin, copy_within
+    from millpond.steward.rows.selection import plain_paths
 
+    if into.url is not None:
+        raise click.UsageError(f"{into.text} says what is read; name the path alone: {into.path}.")
     with context.write("copy") as tx:
-        plan: CopyIn | CopyWithin
-        if places[0].is_host:
-            plan = copy_in(
-                tx, places, into.path, make_parents=make_parents, time_column=time_column
-            )
+        plan: CopyIn | CopyWithin | CopyConverted
+        if places[0].is_host or any(place.reader is not None for place in places):
+            copy = copy_in if places[0].is_host else copy_converted
+            plan = copy(tx, places, into.path, make_parents=make_parents, time_column=time_column)
         elif time_column is not None:
             raise click.UsageError("--time-column is for copying into the pond.")
         else:
-            paths = [place.path for place in places]
+            paths = [path for place in places for path in plain_paths(tx, place)]
             plan = copy_within(tx, paths, into.path, make_parents=make_parents)
         with context.out.progress("copying", plan.size) as watch:
             copied = plan.run(watch)
@@ -131,10 +136,12 @@ def _copy_out(
     overwrite: bool,
 ) -> None:
     from millpond.steward.copying.out import copy_out
+    from millpond.steward.rows.selection import plain_paths
 
+    scope = context.read()
     plan = copy_out(
-        context.read(),
-        [place.path for place in places],
+        scope,
+        [path for place in places for path in plain_paths(scope, place)],
         into,
         strip_prefix=strip_prefix,
         overwrite=overwrite,

@@ -102,7 +102,7 @@ def copy_in(
         if item.is_directory:
             where.add_directory(path)
             continue
-        if place.format == "parquet":
+        if place.format == "parquet" and place.reader and not place.reader.compression:
             check_parquet(item.path, place)
         kind = where.add_file(path, _kind(place), source=item.path)
         files.append(_File(item, place, path, kind))

@@ -10,7 +10,7 @@ import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, get_args
 
 from millpond.base.errors import (
     LinkLoopError,
@@ -41,9 +41,12 @@ ENDINGS: Final[dict[str, FileFormat]] = {
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
+    ".arrow": "arrow",
 }
 """The formats of rows, by how files are named."""
-_DEFAULT: Final[dict[FileFormat, str]] = {"parquet": ".parquet", "csv": ".csv", "json": ".jsonl"}
+_DEFAULT: Final[dict[FileFormat, str]] = {
+    "parquet": ".parquet", "csv": ".csv", "json": ".jsonl", "arrow": ".arrow"
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,22 @@ def copy_out(
 
 
 def _wanted_format(target: Place) -> FileFormat | None:
-    if target.becomes not in (None, EntryType.DATA) or target.format == "delta":
+    wanted = next((name for name in get_args(FileFormat) if name == target.format), None)
+    is_known = target.format is None or wanted is not None
+    if target.becomes not in (None, EntryType.DATA) or not is_known:
         raise PathTypeError(
             f"{target.text} can't be copied to",
             path=target.path,
-            hint="host:// keeps the form; host+parquet://, host+csv:// and host+json:// convert",
+            hint="host:// keeps the form; host+parquet://, host+csv://, host+json:// and "
+            "host+arrow:// convert",
         )
-    return target.format
+    if target.reader is not None and (target.reader.compression or target.reader.options_given):
+        raise PathTypeError(
+            f"{target.text} says how a file is to be read, not how it is written",
+            path=target.path,
+            hint=f"write host+{wanted}://{target.path}",
+        )
+    return wanted
 
 
 def _below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:

@@ -11,17 +11,24 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CycleError, PathTypeError, UrlError
+from millpond.base.errors import CycleError, PathTypeError
 from millpond.fs.entry import EntryType
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
 from millpond.provider.factory import node_factory, transform_factory
+from millpond.provider.formats.format import format_named
+from millpond.provider.formats.reader import parse_url, reader_of
+from millpond.provider.formats.rows import FormatRows
+from millpond.provider.images import KIND as IMAGES
+from millpond.provider.images import Images
 from millpond.provider.kept import Kept
 from millpond.provider.reading import Match
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.united import United
-from millpond.provider.url import parse
+from millpond.provider.url import is_url, parse
+from millpond.steward.dynamic.deltas import delta_rows
+from millpond.steward.dynamic.raws import host_matches, host_raw, pond_raws
 from millpond.steward.dynamic.stored import StoredRows
 
 if TYPE_CHECKING:
@@ -32,16 +39,18 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
     from millpond.provider.factory import Entry
+    from millpond.provider.formats.reader import Raw
     from millpond.provider.rows import Rows
     from millpond.provider.url import DataUrl
     from millpond.steward.scope import Scope
 
+_BYTES: Final = (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE)
 _WANTED: Final[dict[str, tuple[EntryType, ...]]] = {
     "table": (EntryType.TABLE, EntryType.DYNAMIC_TABLE),
     "series": (EntryType.SERIES, EntryType.DYNAMIC_SERIES),
     "collection": (EntryType.COLLECTION,),
-    "data": (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE),
-    "file": (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE),
+    "data": _BYTES,
+    "file": _BYTES,
 }
 
 
@@ -121,6 +130,33 @@ class Derivation:
             raise PathTypeError(f"{path} is a {entry.kind} and has no bytes", path=path)
         with self.computing(found.path):
             return entry.content()
+
+    def files(self, path: str, matches: Sequence[Match], asked: DataUrl, url: str) -> Rows:
+        """The rows of raw files, read as a URL says."""
+        reader = reader_of(asked, url)
+        if reader.format.is_table:
+            return delta_rows(self, matches[0], asked, reader)
+        raws = [
+            raw
+            for match in matches
+            for raw in ([host_raw(match.path)] if asked.is_host else self.raws(match))
+        ]
+        return FormatRows(path, raws, reader, self.images)
+
+    def raws(self, match: Match) -> list[Raw]:
+        """The bytes of a path."""
+        if match.kind not in _BYTES:
+            raise PathTypeError(
+                f"{match.path} is a {match.kind}: it has rows already, and no bytes to be read",
+                path=match.path,
+                hint="name the path alone",
+            )
+        return pond_raws(self.scope, match.path)
+
+    @cached_property
+    def images(self) -> Images:
+        """What was parsed of raw files."""
+        return Images(self.kept.of(IMAGES), settings=self.scope.pond.settings)
 
     @cached_property
     def kept(self) -> Kept:
@@ -208,6 +244,8 @@ class PondReading:
     def match(self, url: str) -> list[Match]:
         """The paths that a URL names."""
         asked = self._url(url)
+        if asked.is_host:
+            return host_matches(asked)
         tree = self._derivation.scope.view
         path = asked.path
         if not is_pattern(path) or try_resolve(tree, split_version(path).path) is not None:
@@ -217,7 +255,9 @@ class PondReading:
             located = [
                 (m.captures, m.located) for m in expand(tree, Pattern.parse(path), follow=True)
             ]
-        wanted = _WANTED.get(asked.scheme or "")
+        wanted = _WANTED.get(asked.scheme or "", _BYTES if asked.is_format else None)
+        if asked.is_format and format_named(asked.scheme or "").is_table:
+            return [Match(at.path, captures, at.entry_type) for captures, at in located]
         version = split_version(path).version
         suffix = "" if version is None or is_pattern(path) else f"@v{version}"
         return [
@@ -230,12 +270,15 @@ class PondReading:
         """The rows of one match, read as the URL says."""
         asked = self._url(url)
         if asked.is_format:
-            raise UrlError(f"{asked.scheme}:// can't be read here", url=url)
+            return self._derivation.files(match.path, [match], asked, url)
         return self._derivation.rows(match.path)
 
     def united(self, url: str, matches: Sequence[Match] | None = None) -> Rows:
         """The rows of all matches, by the names of columns."""
         found = self.match(url) if matches is None else matches
+        asked = self._url(url)
+        if found and asked.is_format and not format_named(asked.scheme or "").is_table:
+            return self._derivation.files(asked.path, found, asked, url)
         return United(self.path, [self.rows(url, match) for match in found])
 
     def content(self, match: Match) -> bytes:
@@ -277,8 +320,8 @@ class PondReading:
     def _url(self, url: str) -> DataUrl:
         if url.startswith(("../", "./")):
             url = f"/{url}"
-        asked = parse(url)
-        return asked.with_path(self.absolute(asked.path))
+        asked = parse_url(url) if is_url(url) else parse(url)
+        return asked if asked.is_host else asked.with_path(self.absolute(asked.path))
 
 
 def _joined(base: str, relative: str) -> str:

@@ -1,15 +1,20 @@
-"""Rows of files of this machine: Parquet, CSV, JSON lines, Delta tables. No pond is needed."""
+"""Rows of files of this machine, in any format. No pond is needed.
+
+What engines read by themselves (Parquet, CSV, JSON lines, Delta tables) they scan where it is; all
+else is parsed into a directory that goes when the process ends.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import ObjectNotFoundError, PathTypeError, SourceError, StoreAccessError
-from millpond.plan.types import Struct
+from millpond.fs.glob import is_pattern
+from millpond.plan.types import Field, Struct
 from millpond.steward.places import host_url
 
 if TYPE_CHECKING:
@@ -18,10 +23,14 @@ if TYPE_CHECKING:
 
     from millpond.base.settings import Settings
     from millpond.plan.node import Plan
-    from millpond.plan.sources import CsvOptions
+    from millpond.provider.formats.reader import Raw, Reader
+    from millpond.provider.images import Images
     from millpond.steward.places import Place
 
-_MAGIC: Final = b"PAR1"
+_ENDINGS: Final = {
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json",
+    ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".htm": "excelhtml",
+}  # fmt: skip
 
 
 def host_plan(
@@ -33,8 +42,8 @@ def host_plan(
 ) -> Plan:
     """The rows that a place of this machine names: a file, a directory of files, a pattern."""
     path = place.path.rstrip("/") or "/"
-    if place.format == "delta":
-        return _delta(path, place, version, as_of, settings)
+    if place.reader is not None and place.reader.format.is_table:
+        return _table(path, place, version, as_of, settings)
     if version is not None or as_of is not None:
         raise PathTypeError(
             f"{place.text} is a file of this machine and has no versions",
@@ -46,104 +55,137 @@ def host_plan(
 
 def plan_of_files(files: Sequence[str], place: Place) -> Plan:
     """The rows of files that are there, in the format that a place names."""
-    from millpond.engine.arrow.infer import scan
+    from millpond.provider.formats.rows import FormatRows
+    from millpond.steward.dynamic.raws import host_raw
 
-    if place.format == "parquet":
-        for file in files:
-            check_parquet(file, place)
+    if place.reader is None:
+        raise PathTypeError(
+            f"{place.text} names bytes, not rows",
+            path=place.path,
+            hint=f"say how they are to be read: {_reading(files[0])}",
+        )
+    raws = [host_raw(file) for file in files]
+    scanned = _scanned(raws, place.reader, place)
+    return scanned or FormatRows(place.path, raws, place.reader, _images()).plan()
+
+
+def _scanned(raws: Sequence[Raw], reader: Reader, place: Place) -> Plan | None:
+    """A scan of the files as they are, where engines read them by themselves."""
+    from millpond.engine.arrow.infer import scan
+    from millpond.plan.unite import united_schema
+
+    if reader.format.is_image and not any(map(reader.compression_of, raws)):
+        for raw in raws:
+            check_parquet(raw.name, place)
         # Columns that have no nulls here may have some in what comes later.
-        columns = nullable(scan(files, format="parquet").schema)
-        return scan(files, format="parquet", schema=columns)
-    if place.format == "csv":
-        return _texts(files, place, _csv_options(files, place))
-    if place.format == "json":
-        return _texts(files, place, None)
-    raise PathTypeError(
-        f"{place.text} names bytes, not rows",
-        path=place.path,
-        hint=f"say how they are to be read: {_reading(files[0])}",
-    )
+        paths = [raw.name for raw in raws]
+        columns = nullable(scan(paths, format="parquet").schema)
+        return scan(paths, format="parquet", schema=columns)
+    full = [raw for raw in raws if raw.size]
+    options = {reader.options_of(raw) for raw in full}
+    if len(options) != 1 or not all(_unpacks(raw, reader) for raw in full):
+        return None
+    found: dict[str, Struct] = {}
+    for raw in full:
+        columns_of = reader.format.columns(reader.source(raw), reader.options_of(raw))
+        if columns_of is None:
+            return None
+        found[raw.name] = columns_of
+    files = [(raw.name, raw.size) for raw in full]
+    return reader.format.scan(files, united_schema(found, texts=True), options.pop())
+
+
+def _unpacks(raw: Raw, reader: Reader) -> bool:
+    """Whether engines see by the name of a file how it is packed."""
+    from millpond.provider.formats.packed import ENDINGS
+
+    by_name = next((kind for end, kind in ENDINGS.items() if raw.name.endswith(end)), None)
+    return reader.compression_of(raw) == by_name and not raw.name.endswith(".lz4")
+
+
+@cache
+def _images() -> Images:
+    """What was parsed in this process."""
+    import atexit
+    import tempfile
+
+    from millpond.base.settings import Settings
+    from millpond.base.store import open_store
+    from millpond.provider.images import KIND, Images
+    from millpond.provider.kept import Kept
+
+    directory = tempfile.TemporaryDirectory(prefix="millpond-")
+    atexit.register(directory.cleanup)
+    kept = Kept(open_store(directory.name, durable=False), directory.name, KIND)
+    return Images(kept, settings=Settings.load().with_overrides(engine="arrow"))
 
 
 def nullable(schema: Struct) -> Struct:
     """The same columns, each of which may be null."""
-    return Struct(tuple(replace(field, nullable=True) for field in schema))
+    return Struct(tuple(Field(field.name, field.type) for field in schema))
 
 
-def _texts(files: Sequence[str], place: Place, options: CsvOptions | None) -> Plan:
-    """Files of text: what is guessed of each holds for all, so that columns are united by name."""
-    from millpond.engine.arrow.infer import scan
-    from millpond.plan.unite import united_schema
-
-    format_ = "csv" if place.format == "csv" else "json"
-    full = [file for file in files if Path(file).stat().st_size]
-    if not full:
-        raise SourceError(
-            f"{files[0]} is empty: it shows no columns",
-            engine="arrow",
-            path=files[0],
-            hint="a CSV file begins with a line of names; JSON lines have one object at least",
-        )
-    plans = {file: scan(file, format=format_, csv=options) for file in full}  # type: ignore[arg-type]
-    if len(plans) == 1:
-        return next(iter(plans.values()))
-    schema = united_schema({file: plan.schema for file, plan in plans.items()}, texts=True)
-    return scan(full, format=format_, schema=schema, csv=options)  # type: ignore[arg-type]
-
-
-def _csv_options(files: Sequence[str], place: Place) -> CsvOptions | None:
-    from millpond.plan.sources import CsvOptions
-
-    if place.csv is None and all(".tsv" in Path(file).suffixes for file in files):
-        return CsvOptions(delimiter="\t")
-    return place.csv
-
-
-def _delta(
+def _table(
     path: str,
     place: Place,
     version: int | None,
     as_of: int | datetime | None,
     settings: Settings | None,
 ) -> Plan:
-    from millpond.kernel.table import delta_table
-
     if isinstance(as_of, int):
         raise PathTypeError(
             f"{place.text} is a Delta table and has no transactions of a pond",
             path=path,
             hint=f"give a time, or a version of the table: --version {as_of}",
         )
-    return delta_table(path, version, as_of, settings=settings).scan().plan()
+    assert place.reader is not None
+    format_: Any = place.reader.format
+    given = {"version": version, "as_of": as_of}
+    said = {name: value for name, value in given.items() if value is not None}
+    options = place.reader.options.model_copy(update=said)
+    plan: Plan = format_.table(path, options, settings=settings).scan().plan()
+    return plan
 
 
 def host_files(path: str) -> list[str]:
-    """The files that a path or pattern names, in the order of their names."""
+    """The files that a path or pattern names, in the order of their names; one at least."""
+    found = find_files(path)
+    if found:
+        return found
+    if Path(path).is_dir():
+        said = f"there is no file in {path}"
+    elif is_pattern(path):
+        said = f"no file of this machine matches {path}"
+    else:
+        said = f"there is no file {path}"
+    raise ObjectNotFoundError(said, path=path, hint=nearby(path))
+
+
+def find_files(path: str) -> list[str]:
+    """The same; there may be none."""
     place = Path(path)
     if place.is_dir():
         found = [
             e.path for e in os.scandir(place) if e.is_file() and not e.name.startswith(("_", "."))
         ]
-        said = f"there is no file in {path}"
-    elif place.exists() or not glob.has_magic(path):
-        found, said = ([path] if place.exists() else []), f"there is no file {path}"
+    elif place.exists():
+        found = [path]
     else:
         names = glob.glob(path, recursive=True)  # noqa: PTH207 - the pattern is absolute
         found = [name for name in names if Path(name).is_file()]
-        said = f"no file of this machine matches {path}"
-    if not found:
-        raise ObjectNotFoundError(said, path=path, hint=nearby(path))
     return sorted(found)
 
 
 def check_parquet(file: str, place: Place) -> None:
     """Raise unless a file is Parquet, by its first and last bytes."""
+    from millpond.provider.formats import parquet
+
     try:
         with Path(file).open("rb") as source:
-            head = source.read(4)
-            size = source.seek(0, os.SEEK_END)
-            source.seek(max(0, size - 4))
-            tail = source.read(4)
+            parquet.check_parquet(file, source)
+    except SourceError as error:
+        error.hint = _other_reading(file, place)
+        raise
     except PermissionError as error:
         raise no_access(file) from error
     except OSError as error:
@@ -153,17 +195,6 @@ def check_parquet(file: str, place: Place) -> None:
             path=file,
             hint="check that it is a file, and that its disk is well",
         ) from error
-    if head == tail == _MAGIC and size > 8:
-        return
-    what = "it is empty" if not size else f"it begins with {head!r} and ends with {tail!r}"
-    if head == _MAGIC and size > 8:
-        what = "its end is missing, so it may not have been written to the end"
-    raise SourceError(
-        f"{file} is not Parquet: {what}",
-        engine="arrow",
-        path=file,
-        hint=_other_reading(file, place),
-    )
 
 
 def _other_reading(file: str, place: Place) -> str:
@@ -178,10 +209,8 @@ def _other_reading(file: str, place: Place) -> str:
 
 def _reading(file: str) -> str:
     name = file.lower()
-    known = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv",
-             ".json": "json", ".jsonl": "json", ".ndjson": "json"}  # fmt: skip
-    found = next((kind for end, kind in known.items() if end in name), None)
-    return host_url(f"host+{found}", file) if found else "host+csv://, +json, +parquet or +delta"
+    found = next((kind for end, kind in _ENDINGS.items() if end in name), None)
+    return host_url(f"host+{found}", file) if found else "host+csv://, +json, +parquet or the like"
 
 
 def no_access(path: str) -> StoreAccessError:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from millpond.base.errors import DirectoryError, MillpondError, PathNotFoundError, PathTypeError
+from millpond.fs.entry import EntryType
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import not_found, try_resolve
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from millpond.base.settings import Settings
     from millpond.plan.node import Plan
+    from millpond.provider.reading import Match
     from millpond.steward.places import Place
     from millpond.steward.scope import Scope
 
@@ -40,6 +42,11 @@ class Which:
     """For Delta tables of this machine; the scope says it for the pond."""
     time_start: datetime | None = None
     time_end: datetime | None = None
+
+    @property
+    def suffix(self) -> str:
+        """What names the version behind a path."""
+        return "" if self.version is None else f"@v{self.version}"
 
     @property
     def has_times(self) -> bool:
@@ -68,6 +75,11 @@ def select(
             rows[place.text] = _in_time(plan, place.text, which)
         elif place.is_host:
             files |= {name: _host_chunks(name) for name in host_files(place.path)}
+        elif place.reader is not None:
+            rows[place.text] = _in_time(format_plan(scope(), place, which), place.text, which)
+        elif place.url is not None:
+            for match in matches(scope(), place):
+                _take(scope(), match.path + which.suffix, which, rows, files)
         else:
             for path in matching(scope(), place.path, version=which.version):
                 _take(scope(), path, which, rows, files)
@@ -107,10 +119,54 @@ def _take(
             path=path,
             hint=f"list it: pond list {path}; or name what is in it: {path.rstrip('/')}/*",
         )
-    if kind.is_bytes:
+    if kind.is_bytes or kind is EntryType.DYNAMIC_FILE:
         files[path] = scope.read_chunks(path)
     else:
         rows[path] = scope.plan(path, time_start=which.time_start, time_end=which.time_end)
+
+
+def format_plan(scope: Scope, place: Place, which: Which) -> Plan:
+    """The rows of raw files of the pond, as a format reads them."""
+    from dataclasses import replace
+
+    assert place.url is not None
+    found = [replace(match, path=match.path + which.suffix) for match in matches(scope, place)]
+    return scope.derivation.reading("/").united(place.url, found).plan()
+
+
+def plain_paths(scope: Scope, place: Place) -> list[str]:
+    """The paths of the pond that a place names, for those who take them as they are."""
+    if place.reader is not None:
+        raise PathTypeError(
+            f"{place.text} says how bytes are read, and here they are copied as they are",
+            path=place.path,
+            hint=f"name the path alone: {place.path}; or write rows: "
+            f"pond cat '{place.text}' --format parquet > FILE",
+        )
+    if place.url is None:
+        return [place.path]
+    return [match.path for match in matches(scope, place)]
+
+
+def matches(scope: Scope, place: Place) -> list[Match]:
+    """The paths of the pond that a URL names; one at least."""
+    scope.check()
+    found = scope.derivation.reading("/").match(place.url or "")
+    if not found:
+        kind = place.format or (place.url or "").partition(":")[0]
+        is_there = try_resolve(scope.view, split_version(place.path).path)
+        if is_there is not None:
+            raise PathTypeError(
+                f"{place.path} is a {is_there.entry_type}, which {kind}:// does not name",
+                path=place.path,
+                hint="name the path alone",
+            )
+        raise (
+            _no_match(scope, place.path)
+            if is_pattern(place.path)
+            else not_found(scope.view, place.path)
+        )
+    return found
 
 
 def matching(scope: Scope, path: str, *, version: int | None = None) -> list[str]:

@@ -1,0 +1,180 @@
+"""`Images`: files are parsed once. What was read of each version of a file is kept as Parquet.
+
+An image is named by the content of the file and by how it was read, so it never has to be made
+anew, and a new version of a file is parsed by itself. Deleting `cache/` loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import MillpondError
+from millpond.plan import types as t
+from millpond.plan.arrow import conform, from_arrow_schema, to_arrow_schema
+from millpond.plan.typejson import schema_from_json, schema_to_json
+from millpond.provider.formats.guess import known
+from millpond.provider.formats.parquet import read_footer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from millpond.base.settings import Settings
+    from millpond.provider.formats.reader import Raw, Reader
+    from millpond.provider.kept import Kept
+
+KIND: Final = "images"
+_TIMES: Final = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The rows of one version of a file, as Parquet."""
+
+    key: str
+    name: str
+    """Of the file, for messages."""
+    path: str
+    size: int
+    rows: int
+    columns: t.Struct
+    """Those that are null throughout are of the type NULL, and not in the image."""
+    times: dict[str, tuple[int, int]]
+    """The first and last time of columns that are times, in microseconds, where that is known."""
+
+
+class Images:
+    """The images of one pond."""
+
+    def __init__(self, kept: Kept, *, settings: Settings | None = None) -> None:
+        self.kept = kept
+        self._settings = settings
+        self._known: dict[str, Image] = {}
+
+    def image(self, raw: Raw, reader: Reader) -> Image:
+        """The image of a file; it is made if it is not there."""
+        key = reader.key(raw)
+        found = self._known.get(key) or self._kept(key, raw, reader)
+        if found is None:
+            found = self._made(key, raw, reader)
+        found = self._known[key] = replace(found, name=raw.name)
+        return found
+
+    def _kept(self, key: str, raw: Raw, reader: Reader) -> Image | None:
+        note = self.kept.read_text(key)
+        if note is None:
+            return None
+        facts = json.loads(note)
+        times = {name: (first, last) for name, (first, last) in facts["times"].items()}
+        columns = schema_from_json(facts["columns"])
+        path, size = raw.location, raw.size
+        if not self._is_image(raw, reader):
+            result = self.kept.find(key)
+            if result is None:
+                return None
+            path, size = result.path, result.size
+        assert path is not None
+        return Image(key, raw.name, path, size, facts["rows"], columns, times)
+
+    def _is_image(self, raw: Raw, reader: Reader) -> bool:
+        """Whether a file needs no other image than itself."""
+        is_plain = raw.location is not None and reader.compression_of(raw) is None
+        return is_plain and reader.format.is_image
+
+    def _made(self, key: str, raw: Raw, reader: Reader) -> Image:
+        if self._is_image(raw, reader):
+            return self._itself(key, raw)
+        seen = _Seen()
+        try:
+            columns, batches = self._parsed(raw, reader)
+            stored, _ = known(columns)
+            result = self.kept.keep(
+                key, to_arrow_schema(stored), seen.watched(_as_stored(batches, stored), stored)
+            )
+        except MillpondError:
+            raise
+        except Exception as error:
+            raise reader.failed(raw, error) from error
+        facts = {"columns": schema_to_json(columns), "rows": seen.rows, "times": seen.times}
+        self.kept.write_text(key, json.dumps(facts))
+        return Image(key, raw.name, result.path, result.size, seen.rows, columns, seen.times)
+
+    def _itself(self, key: str, raw: Raw) -> Image:
+        assert raw.location is not None
+        with raw.open() as stream:
+            found = read_footer(raw.name, stream)
+        facts = {
+            "columns": schema_to_json(found.columns), "rows": found.rows, "times": found.times
+        }  # fmt: skip
+        self.kept.write_text(key, json.dumps(facts))
+        return Image(key, raw.name, raw.location, raw.size, found.rows, found.columns, found.times)
+
+    def _parsed(self, raw: Raw, reader: Reader) -> tuple[t.Struct, Iterable[pa.RecordBatch]]:
+        if self._is_large(raw, reader):
+            options = reader.options_of(raw)
+            columns = reader.format.columns(reader.source(raw), options)
+            if columns is not None:
+                return columns, self._by_spark(raw, reader, columns)
+        parsed = reader.parse(raw)
+        # Columns that have no nulls here may have some in what comes later.
+        fields = (t.Field(f.name, f.type) for f in from_arrow_schema(parsed.schema))
+        return t.Struct(tuple(fields)), parsed.batches
+
+    def _is_large(self, raw: Raw, reader: Reader) -> bool:
+        """Whether Spark is worth it: it reads what is packed in one go, as this process does."""
+        from millpond.base.settings import Settings
+
+        if raw.location is None or reader.compression_of(raw) is not None:
+            return False
+        settings = self._settings or Settings.load()
+        return settings.engine != "arrow" and raw.size > settings.arrow.max_parse_bytes
+
+    def _by_spark(self, raw: Raw, reader: Reader, columns: t.Struct) -> Iterator[pa.RecordBatch]:
+        from millpond.kernel.engines import row_engine
+
+        assert raw.location is not None
+        files = [(raw.location, raw.size)]
+        plan = reader.format.scan(files, columns, reader.options_of(raw))
+        with plan.execute(engine=row_engine("spark", self._settings)) as run:
+            yield from run
+
+
+def _as_stored(batches: Iterable[pa.RecordBatch], columns: t.Struct) -> Iterator[pa.RecordBatch]:
+    """The columns of which something is known, in the types that we have."""
+    import pyarrow as pa
+
+    names = list(columns.names)
+    for batch in batches:
+        if batch.num_rows:
+            yield from conform(pa.table(batch).select(names), columns).to_batches()
+
+
+class _Seen:
+    """Counts rows, and looks for the first and last time, while they pass."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.times: dict[str, tuple[int, int]] = {}
+
+    def watched(
+        self, batches: Iterable[pa.RecordBatch], columns: t.Struct
+    ) -> Iterator[pa.RecordBatch]:
+        """The same batches."""
+        names = [field.name for field in columns if field.type in _TIMES]
+        for batch in batches:
+            self.rows += batch.num_rows
+            for name in names:
+                self._see(name, batch.column(name))
+            yield batch
+
+    def _see(self, name: str, times: pa.Array) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found: dict[str, Any] = pc.min_max(times.view(pa.int64())).as_py()
+        if found["min"] is not None:
+            first, last = self.times.get(name, (found["min"], found["max"]))
+            self.times[name] = (min(first, found["min"]), max(last, found["max"]))

@@ -1,0 +1,134 @@
+"""`DeltaRows`: the rows of a Delta table that is no node of its own, as factories see them.
+
+It is on this machine, or a directory that was copied into the pond: such a directory is laid out
+once under `cache/`, since a table is read by the names of its files.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from millpond.base.errors import ObjectNotFoundError, PathTypeError, SchemaError
+from millpond.fs.paths import parts
+from millpond.fs.walk import walk
+from millpond.plan import types as t
+from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.times import TIME_COLUMNS, in_range
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from millpond.kernel.table import DeltaTable
+    from millpond.plan.node import Plan
+    from millpond.provider.formats.reader import Reader
+    from millpond.provider.reading import Match
+    from millpond.provider.rows import Rows
+    from millpond.provider.url import DataUrl
+    from millpond.steward.dynamic.derivation import Derivation
+    from millpond.steward.scope import Scope
+
+_LOG: Final = "_delta_log"
+_DIRECTORY: Final = "cache/delta"
+
+
+def delta_rows(derivation: Derivation, match: Match, asked: DataUrl, reader: Reader) -> Rows:
+    """The rows of a Delta table: of a path of the pond, or of a directory of this machine."""
+    scope = derivation.scope
+    if asked.is_host:
+        location = match.path
+    elif match.kind.is_directory:
+        location = laid_out(scope, match.path)
+    elif match.kind.is_bytes:
+        raise PathTypeError(
+            f"{match.path} is a {match.kind} and no Delta table",
+            path=match.path,
+            hint=f"a Delta table is a directory with {_LOG} in it",
+        )
+    else:
+        return derivation.rows(match.path)
+    format_: Any = reader.format
+    table = format_.table(location, reader.options, settings=scope.pond.settings)
+    return DeltaRows(match.path, table)
+
+
+class DeltaRows:
+    """The rows of a version of a Delta table; its pieces are its files."""
+
+    def __init__(self, path: str, table: DeltaTable) -> None:
+        self.path = path
+        self._table = table
+
+    @property
+    def schema(self) -> t.Struct:
+        """The columns."""
+        return self._table.schema
+
+    @cached_property
+    def time_column(self) -> str | None:
+        """The column with a usual name that is a time."""
+        times = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+        found = {field.name for field in self.schema if field.type in times}
+        return next((name for name in TIME_COLUMNS if name in found), None)
+
+    @property
+    def key(self) -> str:
+        """A version of a table never changes."""
+        return key_of("delta", self._table.metadata.id, self._table.version)
+
+    def pieces(self) -> Sequence[Piece]:
+        """A piece for each live file."""
+        return list(self._files)
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """The rows that are wanted."""
+        plan = self._table.scan().plan()
+        if asked.is_all:
+            return plan
+        if self.time_column is None:
+            raise SchemaError(f"{self.path} has no column with a time")
+        return in_range(plan, self.time_column, asked)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The rows of some files."""
+        return self._table.scan().only([self._files[piece] for piece in pieces]).plan()
+
+    @cached_property
+    def _files(self) -> dict[Piece, str]:
+        columns = ("path", "size", "deletionVector")
+        found: dict[Piece, str] = {}
+        for file in self._table.files(columns=columns).to_arrow().to_pylist():
+            vector = file["deletionVector"]
+            hidden = None if vector is None else (vector["pathOrInlineDv"], vector["offset"])
+            key = key_of("delta", self._table.metadata.id, file["path"], hidden)
+            found[Piece(key, size=file["size"])] = file["path"]
+        return found
+
+
+def laid_out(scope: Scope, path: str) -> str:
+    """Where a directory of the pond lies as files under their own names; its log comes last."""
+    from millpond.base.store import open_store
+
+    depth = len(parts(path))
+    files = {}
+    for located in walk(scope.view, path, follow=True):
+        if located.row is not None and located.entry_type.is_bytes:
+            files["/".join(parts(located.path)[depth:])] = located
+    log = sorted(name for name in files if name.startswith(f"{_LOG}/"))
+    if not log:
+        raise PathTypeError(
+            f"{path} is a directory and no Delta table: it has no {_LOG}",
+            path=path,
+            hint="name the directory that has one",
+        )
+    rows = {name: located.row for name, located in files.items()}
+    key = key_of(*(f"{name}={row.blake3}" for name, row in sorted(rows.items()) if row))
+    base = f"{_DIRECTORY}/{key}"
+    store = open_store(scope.pond.location, settings=scope.pond.settings, durable=False)
+    try:
+        store.head(f"{base}/{log[-1]}")
+    except ObjectNotFoundError:
+        for name in (*sorted(set(files) - set(log)), *log):
+            chunks = scope.read_chunks(files[name].path)
+            store.put(f"{base}/{name}", chunks, mode="overwrite")
+    return f"{scope.pond.location}/{base}"
