@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pyarrow as pa
 
     from millpond.fs.entry import EntryType
     from millpond.plan.node import Plan
@@ -55,6 +57,10 @@ class Reading(Protocol):
 
     def united(self, url: str, matches: Sequence[Match] | None = None) -> Rows:
         """The rows of all of them, by the names of columns."""
+        ...
+
+    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
+        """The rows of a plan that is to be kept, on the engine that suits it."""
         ...
 
     def content(self, match: Match) -> bytes:

@@ -95,6 +95,13 @@ class Rows(Protocol):
         ...
 
 
+def shape_of(rows: Rows) -> Plan:
+    """A plan with the columns of some rows, to be looked at and not to be run."""
+    from millpond.plan.sources import Stored
+
+    return Stored(rows.path, rows.schema)
+
+
 def key_of(*parts: object) -> str:
     """One name for many parts, in order.
 

@@ -88,9 +88,11 @@ class Scope:
         from millpond.steward.dynamic.derivation import Derivation
 
         known: Derivation | None = self.__dict__.get("_derivation")
-        if known is None or known.variables is not self.pond.variables:
+        if known is not None and known.variables is not self.pond.variables:
+            self.forget_derived()
+            known = None
+        if known is None:
             known = self.__dict__["_derivation"] = Derivation(self)
-            self.__dict__.pop("_dynamic", None)
         return known
 
     def entries(self, path: str, row: Row) -> Mapping[str, Entry]:

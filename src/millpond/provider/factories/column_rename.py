@@ -22,6 +22,7 @@ from millpond.base.errors import MillpondError, SchemaError
 from millpond.plan.expr import col
 from millpond.provider.captures import filled
 from millpond.provider.factory import KINDS, Config, Entry, TransformFactory
+from millpond.provider.wildcards import matching
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,11 +86,11 @@ class ColumnRename(TransformFactory[ColumnRenameConfig]):
         columns: list[Named] = []
         made: dict[str, str] = {}
         for name in plan.schema.names:
-            if any(_match(pattern, name) is not None for pattern in config.drops):
+            if any(matching(pattern, name) is not None for pattern in config.drops):
                 continue
             value: Expr = col(name)
             for pattern, type_ in config.casts.items():
-                if _match(pattern, name) is not None:
+                if matching(pattern, name) is not None:
                     value = value.cast(type_)
             new = _renamed(name, config)
             if new in made:
@@ -106,23 +107,10 @@ def _renamed(name: str, config: ColumnRenameConfig) -> str:
     if name in config.renames:
         return config.renames[name]
     for pattern, new in config.renames.items():
-        captures = _match(pattern, name)
+        captures = matching(pattern, name)
         if captures is not None:
             return filled(new, captures)
     for rule in config.rules:
         if re.fullmatch(rule.pattern, name):
             return re.sub(rule.pattern, rule.replacement, name, count=1)
     return name
-
-
-def _match(pattern: str, name: str) -> tuple[str, ...] | None:
-    """What the wildcards of a pattern stand for in a name; None if it does not match.
-
-    >>> _match("Temp*", "Temp.C"), _match("Temp*", "DO"), _match("a.b", "a.b")
-    (('.C',), None, ())
-    """
-    if pattern == name:
-        return ()
-    expression = re.escape(pattern).replace(r"\*", "(.*)").replace(r"\?", "(.)")
-    found = re.fullmatch(expression, name, re.DOTALL)
-    return None if found is None else found.groups()

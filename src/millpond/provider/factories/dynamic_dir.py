@@ -84,6 +84,16 @@ class DynamicDir(NodeFactory[DynamicDirConfig]):
                 ) from None
         return config
 
+    def parse(self, config: Mapping[str, Any], variables: Mapping[str, str]) -> DynamicDirConfig:
+        """The entries; what their configurations refer to is filled in by their own factories."""
+        bare = [{**given, "config": {}} for given in config["entries"]]
+        parsed = super().parse({**config, "entries": bare}, variables)
+        pairs = zip(parsed.entries, config["entries"], strict=True)
+        entries = [
+            entry.model_copy(update={"config": given.get("config") or {}}) for entry, given in pairs
+        ]
+        return parsed.model_copy(update={"entries": entries})
+
     def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
         """The directory."""
         del name

@@ -21,7 +21,7 @@ from pydantic import Field, field_validator
 from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SqlError
 from millpond.plan.sqltext import check_sql
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
-from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.schemas import sql_schema
 from millpond.provider.times import in_range, time_column
 
@@ -108,17 +108,20 @@ class DerivedRows:
 
     @cached_property
     def _raw_schema(self) -> Struct:
-        schemas = {name: plan.schema for name, plan in self._plans().items()}
+        shapes = {name: shape_of(rows) for name, rows in self._inputs.items()}
+        schemas = {
+            name: self._reading.transformed(shape, self._config.transforms).schema
+            for name, shape in shapes.items()
+        }
         return sql_schema(self._config.query, schemas, self._reading.kept)
 
     @cached_property
-    def _shape(self) -> Struct:
-        return self._whole().schema
-
-    @property
     def schema(self) -> Struct:
         """The columns of the query, after transforms."""
-        return self._shape
+        from millpond.plan.sources import Stored
+
+        shape = Stored(self.path, self._raw_schema)
+        return self._reading.transformed(shape, self._config.post_transforms).schema
 
     @cached_property
     def time_column(self) -> str | None:

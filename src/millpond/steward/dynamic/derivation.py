@@ -32,7 +32,9 @@ from millpond.steward.dynamic.raws import host_matches, host_raw, pond_raws
 from millpond.steward.dynamic.stored import StoredRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
 
     from millpond.fs.entry import Row
     from millpond.fs.resolve import Located
@@ -158,6 +160,12 @@ class Derivation:
         """What was parsed of raw files."""
         return Images(self.kept.of(IMAGES), settings=self.scope.pond.settings)
 
+    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
+        """Rows, by the engine that the settings name, or else by the one that costs least."""
+        settings = self.scope.pond.settings
+        chosen = "auto" if settings is None else settings.engine
+        return plan.execute(engine="auto" if chosen == "auto" else self.scope.pond.engine_for(plan))
+
     @cached_property
     def kept(self) -> Kept:
         """What was kept of earlier computations."""
@@ -280,6 +288,10 @@ class PondReading:
         if found and asked.is_format and not format_named(asked.scheme or "").is_table:
             return self._derivation.files(asked.path, found, asked, url)
         return United(self.path, [self.rows(url, match) for match in found])
+
+    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
+        """The rows of a plan that is to be kept, on the engine that suits it."""
+        return self._derivation.run(plan)
 
     def content(self, match: Match) -> bytes:
         """The bytes of a match."""

@@ -1,0 +1,240 @@
+"""`timeseries-join`: series side by side, one row for each time that any of them has.
+
+    factory: timeseries-join
+    config:
+      inputs:
+        - {pattern: "series:///weir/old", scope: Weir, range: {end: 2024-06-01}}
+        - {pattern: "series:///weir/new", scope: Weir, range: {begin: 2024-06-01}}
+        - {pattern: "series:///mill", scope: Mill}
+
+Columns are named `Weir.level`. Inputs of one scope are united first, so a sensor that was swapped
+is one column. Where a scope has several values at one time, the largest counts. `begin` and `end`
+of a range belong to it, or `end` does not if the next one begins there.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pydantic import Field, field_validator, model_validator
+
+from millpond.base.errors import PathNotFoundError, SchemaError
+from millpond.fs.entry import to_micros
+from millpond.plan import aggregates as agg
+from millpond.plan.expr import col
+from millpond.plan.types import is_orderable
+from millpond.plan.unite import union_by_name
+from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
+from millpond.provider.stretches import Stretches
+from millpond.provider.times import in_range, time_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from millpond.plan.expr import Named
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+    from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
+
+NAME: Final = "timeseries-join"
+
+
+class TimeRange(Config):
+    """From when to when an input counts; an open end is left out."""
+
+    begin: datetime | None = None
+    end: datetime | None = None
+
+    @field_validator("begin", "end")
+    @classmethod
+    def _in_utc(cls, time: datetime | None) -> datetime | None:
+        if time is None:
+            return None
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+
+    @model_validator(mode="after")
+    def _fits(self) -> TimeRange:
+        if self.begin is not None and self.end is not None and self.end < self.begin:
+            raise ValueError(f"it would end at {self.end}, before it begins at {self.begin}")
+        return self
+
+    @property
+    def asked(self) -> Asked:
+        """The same in microseconds."""
+        begin = None if self.begin is None else to_micros(self.begin)
+        return Asked(begin, None if self.end is None else to_micros(self.end))
+
+
+class Input(Config):
+    """One input: a path or a pattern, and before which names its columns have its scope."""
+
+    pattern: str
+    scope: str | None = None
+    transforms: list[Any] = Field(default_factory=list)
+    range: TimeRange = Field(default_factory=TimeRange)
+    columns: list[str] | None = None
+
+
+class TimeseriesJoinConfig(Config):
+    """The inputs."""
+
+    time_column: str | None = None
+    inputs: list[Input] = Field(min_length=1)
+    post_transforms: list[Any] = Field(default_factory=list)
+
+
+class JoinedRows:
+    """Rows of several series by their time."""
+
+    def __init__(self, config: TimeseriesJoinConfig, reading: Reading) -> None:
+        self.path = reading.path
+        self._config = config
+        self._reading = reading
+
+    @cached_property
+    def _inputs(self) -> dict[str, Rows]:
+        """The inputs that have any path; one without is empty."""
+        found: dict[str, Rows] = {}
+        for number, each in enumerate(self._config.inputs):
+            matches = self._reading.match(each.pattern)
+            if matches:
+                found[str(number)] = self._reading.united(each.pattern, matches)
+        if not found:
+            raise PathNotFoundError(
+                f"nothing matches any input of {self.path}",
+                path=self.path,
+                hint=f"the first is {self._config.inputs[0].pattern}",
+            )
+        return found
+
+    @cached_property
+    def _ends(self) -> dict[str, Asked]:
+        """The range of each input, which ends before the next of its scope begins."""
+        found: dict[str, Asked] = {}
+        for number, each in enumerate(self._config.inputs):
+            asked = each.range.asked
+            begins = {o.range.asked.start for o in self._config.inputs if o.scope == each.scope}
+            if asked.end is not None and asked.end in begins and asked.end != asked.start:
+                asked = Asked(asked.start, asked.end - 1)
+            found[str(number)] = asked
+        return found
+
+    @cached_property
+    def time_column(self) -> str:
+        """The time, under the same name in all inputs."""
+        names: dict[str, str] = {}
+        for name, rows in self._inputs.items():
+            each = self._config.inputs[int(name)]
+            schema = self._reading.transformed(shape_of(rows), each.transforms).schema
+            names.setdefault(time_column(schema, self._config.time_column, path=rows.path), name)
+        if len(names) > 1:
+            shown = " and ".join(f"{n!r} of {self._config.inputs[int(i)].pattern}"
+                                 for n, i in names.items())  # fmt: skip
+            raise SchemaError(
+                f"{self.path}: the time is {shown}", hint="rename it by a transform: column-rename"
+            )
+        return next(iter(names))
+
+    def _prepared(self, name: str, rows: Plan) -> Plan:
+        """An input as it goes into the join: transformed, in its range, under its scope."""
+        given, time = self._config.inputs[int(name)], self.time_column
+        plan = self._reading.transformed(rows, given.transforms)
+        plan = in_range(plan, time, self._ends[name]).filter(col(time).is_not_null())
+        chosen = [n for n in plan.schema.names if n != time]
+        if given.columns is not None:
+            plan.schema.select(given.columns)
+            chosen = [n for n in given.columns if n != time]
+        columns: list[Named] = [col(time).alias(time)]
+        for column in chosen:
+            scope = "" if given.scope is None else f"{given.scope}."
+            columns.append(col(column).alias(f"{scope}{column}"))
+        return plan.select(*columns)
+
+    def _join(self, plans: Mapping[str, Plan]) -> Plan:
+        """One row for each time: all inputs under each other, then one of what is not null."""
+        time = self.time_column
+        inputs = self._config.inputs
+        parts = {
+            f"{inputs[int(name)].pattern} (input {int(name) + 1})": self._prepared(name, plan)
+            for name, plan in plans.items()
+        }
+        united = union_by_name(parts)
+        measures = {}
+        for field in united.schema:
+            if field.name != time:
+                if not is_orderable(field.type):
+                    raise SchemaError(
+                        f"{self.path}: {field.name!r} is a {field.type} and can't be joined",
+                        hint="leave it out: columns: [...]",
+                    )
+                measures[field.name] = agg.max(field.name)
+        found = united.aggregate(time, **measures)
+        return self._reading.transformed(found, self._config.post_transforms)
+
+    @cached_property
+    def schema(self) -> Struct:
+        """The time, and the columns of all inputs under their scopes."""
+        return self._join({name: shape_of(rows) for name, rows in self._inputs.items()}).schema
+
+    @cached_property
+    def _stretches(self) -> Stretches:
+        return Stretches(
+            self.path,
+            self._inputs,
+            self._reading,
+            self._reading.kept.of("joined"),
+            self._salt,
+            self.time_column,
+            self.schema,
+            compute=self._whole,
+        )
+
+    def _whole(self, plans: Mapping[str, Plan]) -> Plan:
+        from millpond.plan.unite import fitted
+
+        return fitted(self._join(plans), self.schema)
+
+    @cached_property
+    def _salt(self) -> str:
+        config = self._config
+        transforms = [self._reading.transforms_key(each.transforms) for each in config.inputs]
+        post = self._reading.transforms_key(config.post_transforms)
+        said = [each.model_dump_json(exclude={"transforms"}) for each in config.inputs]
+        return key_of("joined", self.time_column, said, transforms, post, self.schema)
+
+    @cached_property
+    def key(self) -> str:
+        """The inputs, and what is made of them."""
+        return key_of(self._salt, *(rows.key for rows in self._inputs.values()))
+
+    def pieces(self) -> Sequence[Piece]:
+        """Stretches of time."""
+        return self._stretches.pieces()
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """The rows that are wanted."""
+        return self._stretches.plan(asked)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The rows of some stretches."""
+        return self._stretches.plan_of(pieces)
+
+
+class TimeseriesJoin(NodeFactory[TimeseriesJoinConfig]):
+    """The factory."""
+
+    creates: ClassVar[Creates] = "series"
+    model = TimeseriesJoinConfig
+    summary = "series side by side, one row for each time that any of them has"
+
+    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
+        """The node of a configuration."""
+        del name
+        parsed = self.parse(config, reading.variables)
+        said = json.dumps(config, sort_keys=True)
+        return Entry(KINDS[self.creates], NAME, said, rows=lambda: JoinedRows(parsed, reading))

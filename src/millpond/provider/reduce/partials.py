@@ -1,0 +1,106 @@
+"""Partials of pieces, and partials of partials: a tree that grows at its end.
+
+Sixteen neighbours have one partial above them, sixteen of those one more, and so on. After an
+append only the new piece is reduced, and perhaps a few nodes above it are merged. Each node is kept
+under a key made of the keys below it, so nothing has to be remembered beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from millpond.provider.kept import scan_of
+from millpond.provider.rows import ALL, Asked, Piece, key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+    from millpond.provider.kept import Kept, Result
+    from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
+
+FANOUT: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Some pieces in a row."""
+
+    key: str
+    pieces: tuple[Piece, ...]
+    below: tuple[Node, ...] = ()
+
+
+def cover(pieces: Sequence[Piece], salt: str) -> list[Node]:
+    """As few nodes as there can be over all pieces; only the last ones change with an append.
+
+    >>> found = cover([Piece(str(number)) for number in range(37)], "")
+    >>> [len(node.pieces) for node in found]
+    [16, 16, 1, 1, 1, 1, 1]
+    """
+    level = [Node(key_of(salt, piece.key), (piece,)) for piece in pieces]
+    done: list[list[Node]] = []
+    while len(level) >= FANOUT:
+        whole = len(level) // FANOUT * FANOUT
+        done.append(level[whole:])
+        level = [_above(level[at : at + FANOUT]) for at in range(0, whole, FANOUT)]
+    done.append(level)
+    return [node for nodes in reversed(done) for node in nodes]
+
+
+def _above(nodes: Sequence[Node]) -> Node:
+    pieces = tuple(piece for node in nodes for piece in node.pieces)
+    return Node(key_of("above", *(node.key for node in nodes)), pieces, tuple(nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class Partials:
+    """The partials of some rows."""
+
+    rows: Rows
+    reading: Reading
+    kept: Kept
+    salt: str
+    """Names what is computed: the configuration."""
+    reduce: Callable[[Plan], Plan]
+    merge: Callable[[Plan], Plan]
+    schema: Struct
+    """The columns of a partial."""
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """Partials that together are those of all rows, or at least of those that are wanted."""
+        found: list[Result] = []
+        for node in cover(self.rows.pieces(), self.salt):
+            found += self._wanted(node, asked)
+        return scan_of(found, self.schema)
+
+    def _wanted(self, node: Node, asked: Asked) -> list[Result]:
+        if not any(asked.overlaps(piece.first, piece.last) for piece in node.pieces):
+            return []
+        known = self.kept.find(node.key)
+        if known is not None:
+            return [known]
+        if asked.is_all or not node.below:
+            return [self._made(node)]
+        return [result for below in node.below for result in self._wanted(below, asked)]
+
+    def _made(self, node: Node) -> Result:
+        """Compute a node from rows, or, if something below it is known, from that."""
+        if not self._is_known_below(node):
+            return self._keep(node.key, self.reduce(self.rows.plan_of(node.pieces)))
+        below = [self.kept.find(each.key) or self._made(each) for each in node.below]
+        return self._keep(node.key, self.merge(scan_of(below, self.schema)))
+
+    def _is_known_below(self, node: Node) -> bool:
+        return any(
+            self.kept.find(each.key) is not None or self._is_known_below(each)
+            for each in node.below
+        )
+
+    def _keep(self, key: str, plan: Plan) -> Result:
+        from millpond.plan.arrow import to_arrow_schema
+
+        return self.kept.keep(key, to_arrow_schema(self.schema), self.reading.run(plan))

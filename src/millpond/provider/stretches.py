@@ -1,0 +1,190 @@
+"""`Stretches`: rows that are computed for one stretch of time after the other, each kept.
+
+What a join or a pivot gives for an hour depends on the rows of that hour alone. So time is cut into
+stretches of equal length, and the key of a stretch is made of the keys of the pieces that reach
+into it: after an append or a late row, only stretches that it touches are computed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from millpond.provider.kept import scan_of
+from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.times import in_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
+    from millpond.provider.kept import Kept, Result
+    from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
+
+STRETCH_ROWS: Final = 250_000
+"""About so many rows of all inputs are in a stretch."""
+RUN_ROWS: Final = 4_000_000
+"""Neighbours that are missing are computed together, about so many rows at once."""
+SHORTEST: Final = 60_000_000
+"""A minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some time, and the pieces of each input that reach into it."""
+
+    key: str
+    start: int | None
+    """The first microsecond; None where time is not cut."""
+    end: int | None
+    """The first one after it."""
+    pieces: Mapping[str, tuple[Piece, ...]] = field(compare=False)
+    rows: float = 0.0
+
+    @property
+    def asked(self) -> Asked:
+        """Its rows."""
+        return Asked(self.start, None if self.end is None else self.end - 1)
+
+
+@dataclass(frozen=True)
+class Stretches:
+    """Rows computed from inputs, stretch by stretch."""
+
+    path: str
+    inputs: Mapping[str, Rows]
+    reading: Reading
+    kept: Kept
+    salt: str
+    """Names what is computed: the configuration."""
+    time: str
+    schema: Struct
+    compute: Callable[[Mapping[str, Plan]], Plan]
+    """From the rows of inputs, by their names; inputs without rows are left out."""
+
+    @cached_property
+    def all(self) -> list[Stretch]:
+        """All stretches in which there are rows, in order."""
+        pieces = {name: tuple(rows.pieces()) for name, rows in self.inputs.items()}
+        width = _width([piece for found in pieces.values() for piece in found])
+        if width is None:
+            keys = [(name, *(piece.key for piece in found)) for name, found in pieces.items()]
+            return [Stretch(key_of("stretch", self.salt, keys), None, None, pieces)]
+        inside: dict[int, dict[str, list[Piece]]] = {}
+        for name, found in pieces.items():
+            for piece in found:
+                assert piece.first is not None
+                assert piece.last is not None
+                for at in range(piece.first // width, piece.last // width + 1):
+                    inside.setdefault(at, {}).setdefault(name, []).append(piece)
+        return [self._stretch(at, width, inside[at]) for at in sorted(inside)]
+
+    def _stretch(self, at: int, width: int, inside: Mapping[str, list[Piece]]) -> Stretch:
+        keys = [(name, *(piece.key for piece in found)) for name, found in sorted(inside.items())]
+        start, end = at * width, (at + 1) * width
+        rows = sum(_share(piece, start, end) for found in inside.values() for piece in found)
+        found = {name: tuple(pieces) for name, pieces in inside.items()}
+        return Stretch(key_of("stretch", self.salt, start, end, keys), start, end, found, rows)
+
+    def pieces(self) -> list[Piece]:
+        """Each stretch is a piece of the outcome."""
+        return [
+            Piece(each.key, each.start, each.asked.end, int(each.rows), 8 * int(each.rows))
+            for each in self.all
+        ]
+
+    def plan(self, asked: Asked = ALL) -> Plan:
+        """The rows that are wanted; stretches that they are in are computed if they are missing."""
+        wanted = [each for each in self.all if asked.overlaps(each.start, each.asked.end)]
+        return in_range(scan_of(self._results(wanted), self.schema), self.time, asked)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The rows of some stretches."""
+        keys = {piece.key for piece in pieces}
+        chosen = [each for each in self.all if each.key in keys]
+        return scan_of(self._results(chosen), self.schema)
+
+    def _results(self, stretches: Sequence[Stretch]) -> list[Result]:
+        found = {each.key: self.kept.find(each.key) for each in stretches}
+        for run in _runs([each for each in stretches if found[each.key] is None]):
+            found |= self._made(run)
+        return [result for result in found.values() if result is not None]
+
+    def _made(self, run: Sequence[Stretch]) -> dict[str, Result | None]:
+        """Compute neighbours together, and keep each alone, in the order of time."""
+        import pyarrow as pa
+
+        from millpond.plan.arrow import to_arrow_schema
+
+        whole = Asked(run[0].start, run[-1].asked.end)
+        plans: dict[str, Plan] = {}
+        for name, rows in self.inputs.items():
+            pieces = dict.fromkeys(piece for each in run for piece in each.pieces.get(name, ()))
+            if pieces:
+                plan = rows.plan_of(list(pieces))
+                plans[name] = plan if whole.is_all else in_range(plan, self.time, whole)
+        schema = to_arrow_schema(self.schema)
+        table = pa.Table.from_batches(list(self.reading.run(self.compute(plans))), schema)
+        found: dict[str, Result | None] = {}
+        for each, rows_there in zip(run, _cut(table, self.time, run), strict=True):
+            found[each.key] = self.kept.keep(each.key, schema, rows_there.to_batches())
+        return found
+
+
+def _width(pieces: Sequence[Piece]) -> int | None:
+    """How long stretches are: a minute doubled so often that about the right number is in one.
+
+    It depends on how dense rows are and not on how many, so that it stays when more are appended.
+    """
+    firsts = [piece.first for piece in pieces if piece.first is not None]
+    lasts = [piece.last for piece in pieces if piece.last is not None]
+    counts = [piece.rows for piece in pieces if piece.rows is not None]
+    if not pieces or not len(firsts) == len(lasts) == len(counts) == len(pieces):
+        return None
+    span = max(max(lasts) - min(firsts), SHORTEST)
+    width = SHORTEST
+    while width * sum(counts) / span < STRETCH_ROWS and width <= span:
+        width *= 2
+    return width
+
+
+def _share(piece: Piece, start: int, end: int) -> float:
+    """How many rows of a piece are in a stretch, if they are spread evenly."""
+    assert piece.first is not None
+    assert piece.last is not None
+    length = piece.last - piece.first + 1
+    inside = min(piece.last + 1, end) - max(piece.first, start)
+    return (piece.rows or 0) * inside / length
+
+
+def _runs(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+    """Neighbours to be computed together."""
+    run: list[Stretch] = []
+    for each in stretches:
+        is_next = bool(run) and run[-1].end == each.start and each.start is not None
+        if run and not (is_next and sum(s.rows for s in run) + each.rows <= RUN_ROWS):
+            yield run
+            run = []
+        run.append(each)
+    if run:
+        yield run
+
+
+def _cut(table: pa.Table, time: str, run: Sequence[Stretch]) -> Iterator[pa.Table]:
+    """The rows of each stretch, in the order of time; rows without a time go with the last one."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = table.sort_by(time)
+    column = table.column(time).cast(pa.int64()).drop_null()
+    times = column.to_numpy() if len(column) else np.array([], dtype=np.int64)
+    ends = [np.searchsorted(times, each.end or 0) for each in run[:-1]]
+    bounds = [0, *(int(end) for end in ends), table.num_rows]
+    for start, end in pairwise(bounds):
+        yield table.slice(start, end - start)

@@ -1,0 +1,222 @@
+"""`timeseries-join` and `timeseries-pivot`: one row a time, and only what changed is computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.provider.ponds import append, at, make, rows_of
+
+import millpond as mp
+from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError
+from millpond.provider import stretches
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from millpond.steward.pond import Pond
+
+
+@pytest.fixture
+def pond(tmp_path: Path) -> Pond:
+    return mp.create(tmp_path / "pond")
+
+
+def cached(pond: Pond, kind: str) -> dict[str, int]:
+    """The files of a kind of results, and when each was written."""
+    from pathlib import Path
+
+    found = (Path(pond.location) / "cache" / kind).rglob("*.parquet")
+    return {file.name: file.stat().st_mtime_ns for file in found}
+
+
+def series(pond: Pond, **hours: list[float]) -> None:
+    for name, times in hours.items():
+        append(pond, f"/{name}", [{"timestamp": at(hour), "x": hour} for hour in times])
+
+
+def join(pond: Pond, *inputs: dict[str, Any], path: str = "/j", **more: Any) -> None:
+    make(pond, path, "timeseries-join", inputs=list(inputs), **more)
+
+
+class TestJoin:
+    def test_each_time_is_one_row(self, pond: Pond) -> None:
+        series(pond, a=[1], b=[1, 2], c=[1, 2])
+        join(pond, *({"pattern": f"series:///{n}", "scope": n.upper()} for n in "abc"))
+        assert rows_of(pond, "/j") == [
+            {"timestamp": at(1), "A.x": 1, "B.x": 1, "C.x": 1},
+            {"timestamp": at(2), "A.x": None, "B.x": 2, "C.x": 2},
+        ]
+
+    def test_a_sensor_that_was_swapped_is_one_column(self, pond: Pond) -> None:
+        series(pond, old=[0, 1, 2, 3], new=[2, 3, 4, 5])
+        join(
+            pond,
+            {"pattern": "/old", "scope": "Weir", "range": {"end": str(at(2))}},
+            {"pattern": "/new", "scope": "Weir", "range": {"begin": str(at(2))}},
+        )
+        found = rows_of(pond, "/j")
+        assert [(row["timestamp"], row["Weir.x"]) for row in found] == [
+            (at(hour), hour) for hour in range(6)
+        ]
+        with mp.collect_stats():
+            described = pond.read().derivation.rows("/j").schema.names
+        assert described == ("timestamp", "Weir.x")
+
+    def test_patterns_and_odd_names(self, pond: Pond) -> None:
+        odd = "AT500_Surface.DO.mg/L"
+        append(pond, "/s-1", [{"timestamp": at(0), odd: 1.5, 'say "hi"': True}])
+        append(pond, "/s-2", [{"timestamp": at(1), odd: 2.5}])
+        join(pond, {"pattern": "series:///s-*", "scope": "a b.c"}, {"pattern": "/none"})
+        assert rows_of(pond, "/j") == [
+            {"timestamp": at(0), f"a b.c.{odd}": 1.5, 'a b.c.say "hi"': True},
+            {"timestamp": at(1), f"a b.c.{odd}": 2.5, 'a b.c.say "hi"': None},
+        ]
+
+    def test_transforms_come_before_the_scope(self, pond: Pond) -> None:
+        series(pond, a=[0])
+        make(pond, "/rename", "column-rename", renames={"x": "level"})
+        join(pond, {"pattern": "/a", "scope": "A", "transforms": ["/rename"]})
+        assert rows_of(pond, "/j") == [{"timestamp": at(0), "A.level": 0}]
+        make(pond, "/rename", "column-rename", renames={"x": "depth"})
+        assert list(rows_of(pond, "/j")[0]) == ["timestamp", "A.depth"]
+
+    def test_only_what_changed_is_computed(
+        self, pond: Pond, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stretches, "STRETCH_ROWS", 50)
+        series(pond, a=[h / 4 for h in range(400)], b=[h / 4 for h in range(400)])
+        join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
+        assert len(rows_of(pond, "/j")) == 400
+        before = cached(pond, "joined")
+        assert len(before) > 8
+        append(pond, "/a", [{"timestamp": at(30.1), "x": -1.0}])
+        found = rows_of(pond, "/j")
+        assert {"timestamp": at(30.1), "A.x": -1, "B.x": None} in found
+        assert len(found) == 401
+        after = cached(pond, "joined")
+        assert {name: after[name] for name in before} == before, "what was kept stays"
+        assert len(after) == len(before) + 1
+        with mp.collect_stats() as seen:
+            assert len(rows_of(pond, "/j", time_start=at(30), time_end=at(31))) == 6
+        assert seen.rows_decoded < 200
+
+    def test_reduced_after_it(self, pond: Pond) -> None:
+        series(pond, a=[0, 1], b=[1, 25])
+        join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
+        make(pond, "/r", "temporal-reduce", in_pattern="/j", out_pattern="j", resolutions=["1d"],
+             aggregations=[{"type": "sum"}])  # fmt: skip
+        assert rows_of(pond, "/r/j/res=1d.series") == [
+            {"timestamp": at(0), "A.x.sum": 1, "B.x.sum": 1},
+            {"timestamp": at(24), "A.x.sum": None, "B.x.sum": 25},
+        ]
+
+    def test_what_can_not_be(self, pond: Pond) -> None:
+        series(pond, a=[0])
+        append(pond, "/t", [{"time": at(0), "x": 1.0}])
+        append(pond, "/l", [{"timestamp": at(0), "y": [1, 2]}])
+        join(pond, {"pattern": "/a"}, {"pattern": "/t"})
+        with pytest.raises(SchemaError, match="the time is 'timestamp' of /a and 'time' of /t"):
+            rows_of(pond, "/j")
+        join(pond, {"pattern": "/l"}, path="/k")
+        with pytest.raises(SchemaError, match=r"'y' is a .* and can't be joined"):
+            rows_of(pond, "/k")
+        join(pond, {"pattern": "/nothing/*"}, path="/n")
+        with pytest.raises(PathNotFoundError, match="nothing matches any input of /n"):
+            rows_of(pond, "/n")
+        with pytest.raises(FactoryConfigError, match=r"inputs.0.range: it would end"):
+            join(pond, {"pattern": "/a", "range": {"begin": "2024-02-01", "end": "2024-01-01"}})
+
+
+HOURS = st.lists(st.integers(0, 40), max_size=10, unique=True)
+
+
+@settings(max_examples=10)
+@given(st.lists(st.tuples(HOURS, HOURS), min_size=1, max_size=4))
+def test_any_history(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[list[int], list[int]]]
+) -> None:
+    pond = mp.create(tmp_path_factory.mktemp("join") / "pond")
+    series(pond, a=[50.0], b=[50.0])
+    join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
+    known: dict[str, set[float]] = {"a": {50}, "b": {50}}
+    for hours in history:
+        for name, new in zip("ab", hours, strict=True):
+            if new:
+                series(pond, **{name: [float(hour) for hour in new]})
+                known[name] |= set(new)
+        wanted = [
+            {"timestamp": at(h), "A.x": h if h in known["a"] else None,
+             "B.x": h if h in known["b"] else None}
+            for h in sorted(known["a"] | known["b"])
+        ]  # fmt: skip
+        assert rows_of(pond, "/j") == wanted
+
+
+class TestPivot:
+    def test_values_are_found_in_the_data(self, pond: Pond) -> None:
+        def readings(hour: int, *sensors: str) -> None:
+            rows = [{"timestamp": at(hour), "sensor": s, "v": hour + 0.5} for s in sensors]
+            append(pond, "/r", rows)
+
+        readings(0, "a b", "c/d.e")
+        make(
+            pond, "/p", "timeseries-pivot", in_pattern="/r", pivot_column="sensor", value_column="v"
+        )
+        assert rows_of(pond, "/p") == [{"timestamp": at(0), "a b": 0.5, "c/d.e": 0.5}]
+        before = cached(pond, "pivoted")
+        readings(5000, 'new "one"')
+        assert rows_of(pond, "/p") == [
+            {"timestamp": at(0), "a b": 0.5, "c/d.e": 0.5, 'new "one"': None},
+            {"timestamp": at(5000), "a b": None, "c/d.e": None, 'new "one"': 5000.5},
+        ]
+        after = cached(pond, "pivoted")
+        assert {name: after[name] for name in before if name in after} == before
+
+    def test_columns_of_many_inputs(self, pond: Pond) -> None:
+        series(pond, x1=[0, 1], x2=[1])
+        make(pond, "/p", "timeseries-pivot", pattern="series:///x*", columns=["x"])
+        assert rows_of(pond, "/p") == [
+            {"timestamp": at(0), "1.x": 0, "2.x": None},
+            {"timestamp": at(1), "1.x": 1, "2.x": 1},
+        ]
+
+    @pytest.mark.parametrize(
+        "config",
+        [{}, {"in_pattern": "/r"}, {"pattern": "/r"}, {"columns": ["x"]},
+         {"pattern": "/r", "columns": ["x"], "pivot_column": "y"}],
+    )  # fmt: skip
+    def test_one_of_two_forms(self, pond: Pond, config: dict[str, Any]) -> None:
+        with pytest.raises(FactoryConfigError, match="give in_pattern, pivot_column"):
+            make(pond, "/p", "timeseries-pivot", **config)
+
+    def test_columns_that_are_not_there(self, pond: Pond) -> None:
+        series(pond, a=[0])
+        make(pond, "/p", "timeseries-pivot", in_pattern="/a", pivot_column="x", value_column="y")
+        with pytest.raises(SchemaError, match="there is no column 'y'"):
+            rows_of(pond, "/p")
+
+
+@pytest.mark.spark
+def test_on_spark(spark: object, pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
+    del spark
+    monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    series(pond, a=[1], b=[1, 2], c=[1, 2])
+    join(pond, *({"pattern": f"series:///{n}", "scope": n.upper()} for n in "abc"))
+    assert [row["B.x"] for row in rows_of(pond, "/j")] == [1, 2]
+    make(pond, "/chain-0", "sql-derived-series", patterns={"s": "/j"},
+         query='SELECT timestamp, "A.x" + 1 AS x FROM s')  # fmt: skip
+    for number in range(1, 10):
+        make(
+            pond,
+            f"/chain-{number}",
+            "sql-derived-series",
+            patterns={"s": f"/chain-{number - 1}"},
+            query="SELECT timestamp, x + 1 AS x FROM s",
+        )
+    assert sorted(rows_of(pond, "/chain-9"), key=lambda row: row["timestamp"]) == [
+        {"timestamp": at(1), "x": 11.0},
+        {"timestamp": at(2), "x": None},
+    ]

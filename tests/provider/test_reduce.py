@@ -1,0 +1,303 @@
+"""`temporal-reduce`: always what one GROUP BY over all rows gives, and only what is new is read."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.provider.ponds import START, append, at, make, rows_of
+
+import millpond as mp
+from millpond.base.errors import FactoryConfigError, SchemaError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from millpond.steward.pond import Pond
+
+HOUR = 3_600_000_000
+LOGS = 80
+"""At most so many lines of Delta logs are read on the way."""
+KINDS = ("avg", "min", "max", "count", "sum", "first", "last")
+
+
+@pytest.fixture
+def pond(tmp_path: Path) -> Pond:
+    return mp.create(tmp_path / "pond")
+
+
+def reduced(pond: Pond, *resolutions: str, kinds: tuple[str, ...] = KINDS, **more: Any) -> None:
+    aggregations = [{"type": kind, "columns": ["x"]} for kind in kinds]
+    config = {"in_pattern": "/s", "out_pattern": "s", "aggregations": aggregations, **more}
+    make(pond, "/r", "temporal-reduce", resolutions=list(resolutions), **config)
+
+
+def naive(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
+    """What one GROUP BY gives, in plain Python."""
+    groups: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[int((row["timestamp"] - START).total_seconds() // 3600) // hours].append(row)
+    found = []
+    for bucket in sorted(groups):
+        inside = sorted(groups[bucket], key=lambda row: row["timestamp"])
+        values = [row["x"] for row in inside if row.get("x") is not None]
+        found.append({
+            "timestamp": at(bucket * hours),
+            "x.avg": sum(values) / len(values) if values else None,
+            "x.min": min(values, default=None),
+            "x.max": max(values, default=None),
+            "x.count": len(values),
+            "x.sum": sum(values) if values else None,
+            "x.first": values[0] if values else None,
+            "x.last": values[-1] if values else None,
+        })  # fmt: skip
+    return found
+
+
+def test_a_year_at_many_resolutions(pond: Pond) -> None:
+    points = [{"name": "x", "components": [{"type": "line", "slope": 1}]}]
+    make(pond, "/s", "synthetic-timeseries", start="2023-01-01", end="2024-01-01", interval="1h",
+         points=points)  # fmt: skip
+    reduced(pond, "1h", "2h", "4h", "12h", "24h", kinds=("avg",))
+    counts = {name: len(rows_of(pond, f"/r/s/{name}")) for name in pond.read().children("/r/s")}
+    assert counts == {
+        "res=1h.series": 8760,
+        "res=2h.series": 4380,
+        "res=4h.series": 2190,
+        "res=12h.series": 730,
+        "res=24h.series": 365,
+    }
+
+
+def test_late_rows_and_what_is_read(pond: Pond) -> None:
+    rows = [{"timestamp": at(number / 100), "x": number} for number in range(10_000)]
+    append(pond, "/s", rows)
+    reduced(pond, "1h", "6h", kinds=("sum", "max"))
+
+    def wanted(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
+        names = ("timestamp", "x.sum", "x.max")
+        return [{name: row[name] for name in names} for row in naive(rows, hours)]
+
+    assert rows_of(pond, "/r/s/res=6h.series") == wanted(rows, 6)
+    late = [{"timestamp": at(30.5), "x": -7}]
+    append(pond, "/s", late)
+    with mp.collect_stats() as seen:
+        assert rows_of(pond, "/r/s/res=1h.series") == wanted(rows + late, 1)
+    # The partials of a hundred hours, the late row, and the outcome: none of the 10,000 rows.
+    assert seen.rows_decoded <= 100 + 1 + 1 + 100 + LOGS
+    before = cached(pond)
+    with mp.collect_stats() as seen:
+        assert rows_of(pond, "/r/s/res=6h.series") == wanted(rows + late, 6)
+    assert seen.rows_decoded <= 101 + 17 + LOGS, "coarser ones come from finer ones"
+    assert len(cached(pond)) == len(before) + 1
+
+
+def cached(pond: Pond) -> list[Path]:
+    from pathlib import Path
+
+    return sorted((Path(pond.location) / "cache").rglob("*.parquet"))
+
+
+def test_the_second_time_nothing_is_computed(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(hour), "x": hour} for hour in range(48)])
+    append(pond, "/s", [{"timestamp": at(hour / 100), "x": hour} for hour in range(1000)])
+    reduced(pond, "24h")
+    first = rows_of(pond, "/r/s/res=24h.series")
+    before = cached(pond)
+    with mp.collect_stats() as seen:
+        assert rows_of(mp.open(pond.location), "/r/s/res=24h.series") == first
+    assert seen.rows_decoded <= 2 + LOGS
+    assert cached(pond) == before
+    for file in before:
+        file.unlink()
+    assert rows_of(mp.open(pond.location), "/r/s/res=24h.series") == first, "all is derived"
+
+
+def test_many_appends_become_few_partials(pond: Pond) -> None:
+    rows: list[dict[str, Any]] = []
+    append(pond, "/s", rows or [{"timestamp": at(0), "x": 0}])
+    rows.append({"timestamp": at(0), "x": 0})
+    reduced(pond, "1h")
+    for hour in range(1, 40):
+        new = [{"timestamp": at(hour), "x": hour}]
+        append(pond, "/s", new)
+        rows += new
+        if hour % 7 == 0:
+            assert rows_of(pond, "/r/s/res=1h.series") == naive(rows, 1)
+    assert rows_of(pond, "/r/s/res=1h.series") == naive(rows, 1)
+    pond.maintain()
+    assert rows_of(pond, "/r/s/res=1h.series") == naive(rows, 1), "compaction changes nothing"
+
+
+def test_a_column_that_appears_later_is_null_before(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0), "x": 1}])
+    aggregations = [{"type": kind, "columns": ["*"]} for kind in ("sum", "count")]
+    make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],
+         aggregations=aggregations)  # fmt: skip
+    assert list(rows_of(pond, "/r/s/res=1h.series")[0]) == ["timestamp", "x.sum", "x.count"]
+    append(pond, "/s", [{"timestamp": at(1), "x": 2, 'Water Temp. °C/"q"': 9}])
+    odd = 'Water Temp. °C/"q"'
+    assert rows_of(pond, "/r/s/res=1h.series") == [
+        {"timestamp": at(0), "x.sum": 1, f"{odd}.sum": None, "x.count": 1, f"{odd}.count": 0},
+        {"timestamp": at(1), "x.sum": 2, f"{odd}.sum": 9, "x.count": 1, f"{odd}.count": 1},
+    ]
+
+
+def test_each_match_has_a_directory_of_its_own(pond: Pond) -> None:
+    for site in ("weir", "mill"):
+        append(pond, f"/{site}-level", [{"timestamp": at(0), "x": 1}])
+    make(pond, "/r", "temporal-reduce", in_pattern="series:///*-*", out_pattern="$1/by/$0",
+         resolutions=["1h"], aggregations=[{"type": "sum"}])  # fmt: skip
+    found = [handle.path for handle in pond.read()["/"].glob("r/**/*.series")]
+    assert found == ["/r/level/by/mill/res=1h.series", "/r/level/by/weir/res=1h.series"]
+    make(pond, "/both", "temporal-reduce", in_pattern="series:///*-*", out_pattern="all",
+         resolutions=["1h"], aggregations=[{"type": "sum"}])  # fmt: skip
+    assert rows_of(pond, "/both/all/res=1h.series") == [{"timestamp": at(0), "x.sum": 2}]
+
+
+def test_a_range_of_time_reads_its_pieces_alone(pond: Pond) -> None:
+    for day in range(6):
+        append(pond, "/s", [{"timestamp": at(24 * day + h / 50), "x": h} for h in range(1200)])
+    reduced(pond, "6h", kinds=("sum",))
+    with mp.collect_stats() as seen:
+        found = rows_of(pond, "/r/s/res=6h.series", time_start=at(30), time_end=at(40))
+    assert [row["timestamp"] for row in found] == [at(30), at(36)]
+    assert seen.rows_decoded <= 1200 + 4 + 4 + LOGS
+
+
+def test_bounds_hold(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(hour), "x": 1} for hour in range(10)])
+    reduced(pond, "24h", kinds=("count",))
+    assert rows_of(pond, "/r/s/res=24h.series")[0]["x.count"] == 10
+    with pond.write() as tx:
+        tx.set_bounds("/s", first=at(4), last=at(7))
+        tx.commit()
+    assert rows_of(pond, "/r/s/res=24h.series")[0]["x.count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"resolutions": []}, FactoryConfigError, "resolutions"),
+        ({"resolutions": ["1h", "60m"]}, FactoryConfigError, "a resolution stands twice"),
+        ({"aggregations": [{"type": "mean"}]}, FactoryConfigError, "'mean' is no aggregate"),
+        ({"aggregations": [{"type": "p101"}]}, FactoryConfigError, "'p101' is no aggregate"),
+    ],
+)
+def test_bad_configurations(
+    pond: Pond, change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    config = {"in_pattern": "/s", "out_pattern": "s", "resolutions": ["1h"],
+              "aggregations": [{"type": "sum"}], **change}  # fmt: skip
+    with pond.write() as tx:
+        with pytest.raises(error, match=message):
+            tx.make_factory("/r", "temporal-reduce", config)
+        tx.rollback()
+
+
+def test_columns_that_do_not_fit(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0), "x": 1, "note": "a"}])
+    for columns, message in ((["note"], "there is no sum of 'note'"), (["y"], "no column 'y'")):
+        config = {"in_pattern": "/s", "out_pattern": "s", "resolutions": ["1h"],
+                  "aggregations": [{"type": "sum", "columns": columns}]}  # fmt: skip
+        make(pond, "/r", "temporal-reduce", **config)
+        with pytest.raises(SchemaError, match=message):
+            rows_of(pond, "/r/s/res=1h.series")
+
+
+# Any history
+
+TIMES = st.integers(0, 60 * 30).map(lambda minutes: at(minutes / 60))
+ROWS = st.lists(
+    st.fixed_dictionaries({"timestamp": TIMES, "x": st.none() | st.integers(-50, 50)}),
+    min_size=1,
+    max_size=12,
+    unique_by=lambda row: row["timestamp"],
+)
+HISTORIES = st.lists(st.tuples(ROWS, st.sampled_from(["append", "look", "maintain", "rollback"])),
+                     min_size=1, max_size=6)  # fmt: skip
+
+
+def check_history(place: Path, history: Any) -> None:
+    pond = mp.create(place / str(uuid.uuid4()))
+    seen: set[Any] = set()
+    rows: list[dict[str, Any]] = []
+    append(pond, "/s", [{"timestamp": at(-1), "x": 0}])
+    rows.append({"timestamp": at(-1), "x": 0})
+    reduced(pond, "1h", "3h", "7h")
+    for new, then in history:
+        fresh = [row for row in new if row["timestamp"] not in seen]
+        if fresh and then != "rollback":
+            append(pond, "/s", fresh)
+            rows += fresh
+            seen |= {row["timestamp"] for row in fresh}
+        if then == "look":
+            check(pond, rows, 1)
+        if then == "maintain":
+            pond.maintain()
+    for hours in (7, 1, 3):
+        check(pond, rows, hours)
+
+
+def check(pond: Pond, rows: list[dict[str, Any]], hours: int) -> None:
+    found = rows_of(pond, f"/r/s/res={hours}h.series")
+    assert found == naive_from_epoch(rows, hours)
+
+
+def naive_from_epoch(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
+    """The same as `naive`, with buckets that begin at the epoch."""
+    from datetime import UTC, datetime, timedelta
+
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    offset = int((START - epoch).total_seconds() // 3600) % hours
+    moved = [{**row, "timestamp": row["timestamp"] + timedelta(hours=offset)} for row in rows]
+    return [
+        {**row, "timestamp": row["timestamp"] - timedelta(hours=offset)}
+        for row in naive(moved, hours)
+    ]
+
+
+@settings(max_examples=12)
+@given(HISTORIES)
+def test_any_history(tmp_path_factory: pytest.TempPathFactory, history: Any) -> None:
+    check_history(tmp_path_factory.mktemp("history"), history)
+
+
+@pytest.mark.spark
+def test_a_history_on_spark(spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    del spark
+    monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    first = [{"timestamp": at(hour), "x": hour} for hour in range(9)]
+    late = [{"timestamp": at(2.5), "x": -4}, {"timestamp": at(3.5), "x": None}]
+    check_history(tmp_path, [(first, "look"), (late, "append")])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@settings(max_examples=10)
+@given(HISTORIES)
+def test_any_history_on_spark(
+    spark: object, tmp_path_factory: pytest.TempPathFactory, history: Any
+) -> None:
+    del spark
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MILLPOND_ENGINE", "spark")
+        check_history(tmp_path_factory.mktemp("history"), history)
+
+
+@pytest.mark.spark
+def test_what_can_not_be_merged(spark: object, pond: Pond) -> None:
+    del spark
+    append(pond, "/s", [{"timestamp": at(h / 4), "x": v} for h, v in enumerate([5, 1, 3, 9, 2, 8])])
+    reduced(pond, "1h", kinds=("median", "p90", "stddev", "sum"))
+    found = rows_of(pond, "/r/s/res=1h.series")
+    assert [row["x.median"] for row in found] == [4.0, 5.0]
+    assert found[0]["x.p90"] == pytest.approx(7.8)
+    assert found[1]["x.stddev"] == pytest.approx(4.2426406871)
+    append(pond, "/s", [{"timestamp": at(0.1), "x": 4}])
+    assert [row["x.median"] for row in rows_of(pond, "/r/s/res=1h.series")] == [4.0, 5.0]
+    assert [row["x.sum"] for row in rows_of(pond, "/r/s/res=1h.series")] == [22, 10]
