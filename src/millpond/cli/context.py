@@ -76,12 +76,12 @@ class Context:
     def start(self) -> None:
         """Before anything of Arrow is used."""
         if self.owns_process:
+            from millpond.cli.attending import Attending
             from millpond.cli.nopandas import do_without_pandas
+            from millpond.plan.attendant import attend
 
             do_without_pandas()
-            from millpond.cli.sparkuse import use_spark
-
-            use_spark(self)
+            attend(Attending(self))
 
     def open_pond(self) -> Pond:
         """The pond; opened once a call."""

@@ -1,0 +1,78 @@
+"""`pond` as the attendant of its process: what engines tell goes to standard error.
+
+Progress is one line where that is a terminal, and the line goes when the rows come. Elsewhere only
+what should be otherwise is told.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from millpond.cli.context import Context
+    from millpond.plan.attendant import Progress
+
+_BAR: Final = 24
+
+
+class Attending:
+    """One call of `pond`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._told: set[str] = set()
+        self._line = _Line()
+
+    @property
+    def on_progress(self) -> Callable[[Progress], object] | None:
+        """The line, where somebody can see it."""
+        return self._line if not self._context.as_json and sys.stderr.isatty() else None
+
+    def tell(self, message: str, *, hint: str | None = None) -> None:
+        """Each message once."""
+        if self._context.as_json or message in self._told:
+            return
+        self._told.add(message)
+        if hint is not None:
+            self._context.out.say(f"{message}\n  hint: {hint}")
+        elif sys.stderr.isatty():
+            self._context.out.say(message)
+
+
+class _Line:
+    """The line that shows progress."""
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def __call__(self, progress: Progress) -> None:
+        text = ""
+        if progress.tasks_total and not progress.done:
+            text = shown(progress, shutil.get_terminal_size().columns)
+        if text or self._width:
+            # Spaces hide what was longer; there are terminals that know nothing else.
+            rest = " " * max(0, self._width - len(text))
+            sys.stderr.write(f"\r{text}{rest}{'' if text else chr(13)}")
+            sys.stderr.flush()
+            self._width = len(text)
+
+
+def shown(progress: Progress, width: int) -> str:
+    """How far it is, in less than one line.
+
+    >>> from millpond.engine.spark.progress import Progress
+    >>> shown(Progress(1, 3, tasks_done=2, tasks_total=8), 80)
+    '[######                  ]  2 of 8 tasks, stage 2 of 3'
+    """
+    done = int(_BAR * (progress.fraction or 0))
+    total = progress.stages_total or 0
+    stage = min(progress.stages_done + 1, total)
+    text = (
+        f"[{'#' * done}{' ' * (_BAR - done)}]  {progress.tasks_done:,} of "
+        f"{progress.tasks_total:,} tasks, stage {stage} of {total}"
+    )
+    return text[: max(0, width - 1)]
