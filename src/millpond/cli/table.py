@@ -64,6 +64,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Entry, ...]], ...]] = (
             Entry("mknod", "Make a node that a factory computes, or that can be run."),
             Entry("apply", "Make or change many such nodes from YAML."),
             Entry("run", "Run an executable node."),
+            Entry("materialize", "Make a computed node a stored one."),
             Entry("list-factories", "Show what makes nodes.", module="list_factories"),
         ),
     ),

@@ -1,0 +1,88 @@
+"""`materialize`: the rows of a computed node written down as a table, and kept up to date.
+
+    factory: materialize
+    config: {source: /derived/daily, target: /published/daily}
+
+It is run by `pond run`, or after each commit if it is under `/etc/system.d`. Where the source is
+what it was, nothing is written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pydantic import ValidationError, field_validator
+
+from millpond.base.errors import PathSyntaxError
+from millpond.fs.entry import EntryType
+from millpond.fs.paths import parts
+from millpond.provider.expand import expanded
+from millpond.provider.factory import Config, Creates, wrong_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from millpond.fs.factory import Run
+
+SOURCE_KEY: Final = "millpond.source_key"
+"""An attribute of the target: what the source was when it was written."""
+
+
+class MaterializeConfig(Config):
+    """What is written, and where."""
+
+    source: str
+    target: str
+
+    @field_validator("source", "target")
+    @classmethod
+    def _is_path(cls, path: str) -> str:
+        try:
+            if not parts(path):
+                raise ValueError("the root can't be materialized")
+        except PathSyntaxError as error:
+            raise ValueError(error.message) from None
+        return path
+
+
+class Materialize:
+    """The factory."""
+
+    creates: ClassVar[Creates] = "executable"
+    kind: ClassVar[EntryType] = EntryType.EXECUTABLE
+    modes: tuple[str, ...] = ("refresh", "always")
+    summary: ClassVar[str] = "writes the rows of a computed node down as a table"
+
+    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The configuration, if it is one."""
+        self._parse(config)
+        return config
+
+    def _parse(self, config: Mapping[str, Any]) -> MaterializeConfig:
+        try:
+            return MaterializeConfig.model_validate(config)
+        except ValidationError as error:
+            raise wrong_config([dict(each) for each in error.errors()]) from None
+
+    def run(self, run: Run) -> None:
+        """Write the rows, unless the source is what it was; mode `always` writes in any case."""
+        scope = run.read()
+        config = self._parse(expanded(dict(run.config), scope.pond.variables))
+        rows = scope.derivation.rows(config.source)
+        if run.mode != "always" and _key(scope, config.target) == rows.key:
+            return
+        with run.write(f"materialize {config.source} as {config.target}") as tx:
+            directory = config.target.rpartition("/")[0]
+            if directory:
+                tx.make_directory(directory, parents=True)
+            tx.write_table(config.target, rows.plan())
+            told = tx.row(config.target).with_attributes(**{SOURCE_KEY: rows.key})
+            tx.change(config.target, extended_attributes=told.extended_attributes)
+            tx.commit()
+
+
+def _key(scope: Any, target: str) -> str | None:
+    if not scope.exists(target):
+        return None
+    found: str | None = scope.row(target).attributes.get(SOURCE_KEY)
+    return found
