@@ -75,7 +75,7 @@ class TestBytes:
     def test_what_needs_rows(self, full: Cli, option: tuple[str, ...]) -> None:
         said = full.fails("cat", "/a.txt", *option, code=8)
         assert " ".join(option[:1]) in said
-        assert "host+csv+table://" in said
+        assert "csv:///a.txt" in said
 
     def test_damage_is_found(self, full: Cli, place: Path) -> None:
         digest = mp.open(place)["/big"].stat().blake3

@@ -10,7 +10,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import MillpondError
 from millpond.plan import types as t
 from millpond.plan.arrow import conform, from_arrow_schema, to_arrow_schema
 from millpond.plan.typejson import schema_from_json, schema_to_json
@@ -88,16 +87,12 @@ class Images:
         if self._is_image(raw, reader):
             return self._itself(key, raw)
         seen = _Seen()
-        try:
+        with reader.naming(raw):  # batches are made while they are written
             columns, batches = self._parsed(raw, reader)
             stored, _ = known(columns)
             result = self.kept.keep(
                 key, to_arrow_schema(stored), seen.watched(_as_stored(batches, stored), stored)
             )
-        except MillpondError:
-            raise
-        except Exception as error:
-            raise reader.failed(raw, error) from error
         facts = {"columns": schema_to_json(columns), "rows": seen.rows, "times": seen.times}
         self.kept.write_text(key, json.dumps(facts))
         return Image(key, raw.name, result.path, result.size, seen.rows, columns, seen.times)
@@ -114,8 +109,7 @@ class Images:
 
     def _parsed(self, raw: Raw, reader: Reader) -> tuple[t.Struct, Iterable[pa.RecordBatch]]:
         if self._is_large(raw, reader):
-            options = reader.options_of(raw)
-            columns = reader.format.columns(reader.source(raw), options)
+            columns = reader.columns(raw)
             if columns is not None:
                 return columns, self._by_spark(raw, reader, columns)
         parsed = reader.parse(raw)

@@ -79,6 +79,20 @@ def describe_place(place: Place, *, settings: Settings | None = None) -> Facts:
     return found
 
 
+def describe_files(scope: Scope, place: Place) -> Facts:
+    """What is known of raw files of the pond that are read by a format; they are, for it."""
+    from millpond.steward.rows.selection import format_rows, matches
+
+    found = matches(scope, place)
+    rows = format_rows(scope, place, found)
+    facts: Facts = {"path": place.text, "type": place.format, "files": len(found)}
+    counts = [piece.rows for piece in rows.pieces()]
+    if None not in counts:
+        facts["rows"] = sum(count or 0 for count in counts)
+    facts["columns"] = _columns(rows.schema)
+    return facts if rows.time_column is None else {**facts, "time": {"column": rows.time_column}}
+
+
 def _common(path: str, stat: Stat) -> Facts:
     found: Facts = {"path": path, "type": str(stat.entry_type)}
     if stat.node_id:  # the root has none of these

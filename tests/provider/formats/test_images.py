@@ -17,6 +17,8 @@ from millpond.base import errors as e
 from millpond.provider.formats.csv import Csv
 from millpond.provider.formats.jsonlines import JsonLines
 from millpond.provider.rows import Asked
+from millpond.steward.places import parse_place
+from millpond.steward.rows.host import host_plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,6 +206,31 @@ class TestTogether:
         write(pond, {"/a.csv": "n\n1\n"})
         with pytest.raises(e.SchemaError, match=r"/a\.csv has no column with a time"):
             rows(fresh(pond), "csv:///a.csv", Asked(1, 2))
+
+
+CSV = (
+    "n,v,d,t,z,b,s,u\n"
+    '1,2,2024-05-01,2024-05-01 10:00,2024-05-01T10:00:00.5+02:00,true," x",\n'
+    ',2.5,,,,,"",\n'
+    " 3 ,7,2024-05-01,2024-05-01,2024-05-01 10:00:00Z,False,é,\n"
+)
+JSON = (
+    '{"n": 1, "v": 1, "t": "2024-05-01 10:00", "deep": {"a": [1], "t": "2024-05-01"}, "u": null}\n'
+    '{"v": 2.5, "z": "2024-05-01T10:00:00+02:00", "deep": {"b": true}}\n'
+)
+
+
+@pytest.mark.parametrize(("scheme", "text"), [("csv", CSV), ("json", JSON)])
+def test_engines_and_images_give_the_same(
+    pond: Pond, tmp_path: Path, scheme: str, text: str
+) -> None:
+    write(pond, {"/file": text})
+    (tmp_path / "file").write_text(text)
+    scanned = host_plan(parse_place(f"host+{scheme}://{tmp_path}/file"))
+    kept = united(fresh(pond), f"{scheme}:///file").plan()
+    assert [file.path for file in scanned.files] == [f"{tmp_path}/file"]  # type: ignore[attr-defined]
+    assert scanned.schema == kept.schema
+    assert scanned.to_pylist(engine="arrow") == kept.to_pylist(engine="arrow")
 
 
 class TestHostAndDelta:

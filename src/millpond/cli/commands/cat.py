@@ -70,9 +70,9 @@ def command(
     """Write the bytes or rows of PATH to standard output.
 
     PATH is a path or pattern of the pond, or a file of this machine, for which no pond is needed:
-    host:///f, host+parquet:///f, host+csv:///f, host+json:///f, host+delta:///dir. Several tables
-    are united by the names of their columns: what is missing is null. Several files come one
-    behind the other.
+    host:///f. A format before it reads rows out of bytes: csv:///raw/*.csv, host+json:///f; also
+    parquet, arrow, excelhtml, oteljson, weblog, delta. Several tables are united by the names of
+    their columns: what is missing is null. Several files come one behind the other.
 
     Without --format, rows are a table on a terminal and CSV elsewhere (JSON lines with --json), and
     files are written as they are, which is what raw means: bytes for files, CSV for rows. arrow is
@@ -86,6 +86,7 @@ def command(
       pond cat '/sensors/*' --limit 10 --format table
       pond cat /t@v3 --format parquet > t.parquet
       pond cat /sensors/a --sql 'SELECT max(level) FROM source'
+      pond cat 'csv:///raw/*.csv?delimiter=;' --limit 10
       pond cat host+csv:///data/levels.csv --format json
     """
     from millpond.steward.places import parse_place
@@ -116,8 +117,7 @@ def _write_bytes(context: Context, found: Selection, asked: _Asked) -> None:
         raise PathTypeError(
             f"{name} has bytes and no rows, so {asked.needs_rows} can't be used",
             path=name,
-            hint="copy it into the pond as a table, with host+csv+table:// or the like; "
-            "or pipe it through head, jq and so on",
+            hint=f"say how it is to be read: {found.read_as}; or pipe it through head, jq …",
         )
     assert found.chunks is not None
     first = next(found.chunks, b"")

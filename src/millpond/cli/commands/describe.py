@@ -33,7 +33,7 @@ def command(
     """Show what PATH is: its kind, versions and size; of tables the columns, times and Delta facts.
 
     PATH is a path or pattern of the pond, or files of this machine: host+csv:///f and so on. No
-    rows are read: how many there are is what statistics tell.
+    rows are read: how many there are is what statistics tell. Raw files, csv:///f, are parsed once.
 
     \b
     Examples:
@@ -42,15 +42,21 @@ def command(
       pond describe host+parquet:///data/levels.parquet
     """
     from millpond.fs.glob import is_pattern
-    from millpond.steward.describing import describe, describe_place
+    from millpond.steward.describing import describe, describe_files, describe_place
     from millpond.steward.places import parse_place
+    from millpond.steward.rows.selection import plain_paths
 
     found: list[dict[str, Any]] = []
     for place in map(parse_place, places):
         if place.is_host:
             found.append(describe_place(place, settings=context.settings))
+            continue
+        scope = context.read(as_of)
+        if place.reader is not None:
+            found.append(describe_files(scope, place))
+        elif place.url is not None:
+            found += [describe(scope, path) for path in plain_paths(scope, place)]
         else:
-            scope = context.read(as_of)
             found += [describe(scope, path) for path in _paths(scope, place.path, version)]
     if context.as_json:
         is_one = len(places) == 1 and not is_pattern(places[0])

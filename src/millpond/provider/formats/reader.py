@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from millpond.provider.rows import key_of
 from millpond.provider.url import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from millpond.plan.types import Struct
     from millpond.provider.formats.format import Parsed
     from millpond.provider.url import Compression, DataUrl
 
@@ -79,8 +81,19 @@ class Reader:
         source = self.source(raw)
         if not raw.size:
             raise source.failed("is empty: it shows no columns", hint="leave it out")
-        try:
+        with self.naming(raw):
             return self.format.parse(source, self.options_of(raw))
+
+    def columns(self, raw: Raw) -> Struct | None:
+        """The columns of a file, if engines read it by themselves."""
+        with self.naming(raw):
+            return self.format.columns(self.source(raw), self.options_of(raw))
+
+    @contextmanager
+    def naming(self, raw: Raw) -> Iterator[None]:
+        """Errors of formats, which may be plugins, become ours."""
+        try:
+            yield
         except MillpondError:
             raise
         except Exception as error:

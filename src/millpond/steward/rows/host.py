@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ENDINGS: Final = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json",
-    ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".htm": "excelhtml",
+    ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".htm": "excelhtml", ".log": "weblog",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def plan_of_files(files: Sequence[str], place: Place) -> Plan:
         raise PathTypeError(
             f"{place.text} names bytes, not rows",
             path=place.path,
-            hint=f"say how they are to be read: {_reading(files[0])}",
+            hint=f"say how they are to be read: {reading_url(files[0])}",
         )
     raws = [host_raw(file) for file in files]
     scanned = _scanned(raws, place.reader, place)
@@ -87,10 +87,10 @@ def _scanned(raws: Sequence[Raw], reader: Reader, place: Place) -> Plan | None:
         return None
     found: dict[str, Struct] = {}
     for raw in full:
-        columns_of = reader.format.columns(reader.source(raw), reader.options_of(raw))
-        if columns_of is None:
+        mine = reader.columns(raw)
+        if mine is None:
             return None
-        found[raw.name] = columns_of
+        found[raw.name] = mine
     files = [(raw.name, raw.size) for raw in full]
     return reader.format.scan(files, united_schema(found, texts=True), options.pop())
 
@@ -207,10 +207,15 @@ def _other_reading(file: str, place: Place) -> str:
     return f"its bytes are {host_url('host', file)}; CSV is read by host+csv{becomes}://"
 
 
-def _reading(file: str) -> str:
+def reading_url(file: str, *, is_host: bool = True) -> str:
+    """The URL by which a file might be read: what its name says, or CSV.
+
+    >>> reading_url("/raw/a.jsonl.gz", is_host=False)
+    'json:///raw/a.jsonl.gz'
+    """
     name = file.lower()
-    found = next((kind for end, kind in _ENDINGS.items() if end in name), None)
-    return host_url(f"host+{found}", file) if found else "host+csv://, +json, +parquet or the like"
+    found = next((kind for end, kind in _ENDINGS.items() if end in name), "csv")
+    return host_url(f"host+{found}" if is_host else found, file)
 
 
 def no_access(path: str) -> StoreAccessError:

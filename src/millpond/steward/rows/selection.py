@@ -5,7 +5,7 @@ This is what `cat` reads. Paths of a pond need a scope; files of this machine do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from millpond.base.errors import DirectoryError, MillpondError, PathNotFoundError, PathTypeError
@@ -15,7 +15,7 @@ from millpond.fs.paths import split_version
 from millpond.fs.resolve import not_found, try_resolve
 from millpond.plan.unite import union_by_name
 from millpond.provider.times import time_column
-from millpond.steward.rows.host import host_files, host_plan
+from millpond.steward.rows.host import host_files, host_plan, reading_url
 from millpond.steward.temporal.times import in_utc
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.plan.node import Plan
     from millpond.provider.reading import Match
+    from millpond.provider.rows import Rows
     from millpond.steward.places import Place
     from millpond.steward.scope import Scope
 
@@ -61,6 +62,8 @@ class Selection:
     names: tuple[str, ...]
     chunks: Iterator[bytes] | None = None
     plan: Plan | None = None
+    read_as: str = ""
+    """The URL by which the first bytes might be read as rows."""
 
 
 def select(
@@ -76,7 +79,7 @@ def select(
         elif place.is_host:
             files |= {name: _host_chunks(name) for name in host_files(place.path)}
         elif place.reader is not None:
-            rows[place.text] = _in_time(format_plan(scope(), place, which), place.text, which)
+            rows[place.text] = _format_plan(scope(), place, which)
         elif place.url is not None:
             for match in matches(scope(), place):
                 _take(scope(), match.path + which.suffix, which, rows, files)
@@ -90,11 +93,11 @@ def select(
             hint="read them apart",
         )
     if files:
-        return _bytes(files, which)
+        return _bytes(files, which, is_host=places[0].is_host)
     return Selection(tuple(rows), plan=union_by_name(rows))
 
 
-def _bytes(files: dict[str, Iterator[bytes]], which: Which) -> Selection:
+def _bytes(files: dict[str, Iterator[bytes]], which: Which, *, is_host: bool) -> Selection:
     if which.has_times:
         name = next(iter(files))
         raise PathTypeError(
@@ -102,7 +105,8 @@ def _bytes(files: dict[str, Iterator[bytes]], which: Which) -> Selection:
             path=name,
             hint="a range of times is for series",
         )
-    return Selection(tuple(files), chunks=(c for chunks in files.values() for c in chunks))
+    chunks = (chunk for chunks in files.values() for chunk in chunks)
+    return Selection(tuple(files), chunks, read_as=reading_url(next(iter(files)), is_host=is_host))
 
 
 def _take(
@@ -125,13 +129,15 @@ def _take(
         rows[path] = scope.plan(path, time_start=which.time_start, time_end=which.time_end)
 
 
-def format_plan(scope: Scope, place: Place, which: Which) -> Plan:
+def format_rows(scope: Scope, place: Place, found: Sequence[Match]) -> Rows:
     """The rows of raw files of the pond, as a format reads them."""
-    from dataclasses import replace
-
     assert place.url is not None
+    return scope.derivation.reading("/").united(place.url, found)
+
+
+def _format_plan(scope: Scope, place: Place, which: Which) -> Plan:
     found = [replace(match, path=match.path + which.suffix) for match in matches(scope, place)]
-    return scope.derivation.reading("/").united(place.url, found).plan()
+    return _in_time(format_rows(scope, place, found).plan(), place.text, which)
 
 
 def plain_paths(scope: Scope, place: Place) -> list[str]:
