@@ -61,11 +61,11 @@ def test_defaults() -> None:
 def test_every_field_is_a_setting_and_back() -> None:
     settings = Settings()
     names = {"engine"}
-    for section in ("spark", "arrow", "store"):
+    for section in ("spark", "arrow", "store", "warm"):
         names |= {f"{section}.{field.name}" for field in fields(getattr(settings, section))}
     assert names == set(module.PARSERS)
     assert {f.name for f in fields(settings)} == {
-        "engine", "spark", "arrow", "store", "origins",
+        "engine", "spark", "arrow", "store", "warm", "origins",
     }  # fmt: skip
 
 
@@ -151,6 +151,7 @@ def test_masters(master: str) -> None:
         ("spark_driver_memory", "much"), ("spark_log_level", "LOUD"), ("arrow_batch_rows", 0),
         ("arrow_batch_rows", -5), ("arrow_batch_rows", "many"), ("arrow_batch_rows", True),
         ("arrow_batch_rows", 1.5), ("arrow_spill", "maybe"), ("arrow_max_buffer_rows", "1e6"),
+        ("warm_idle_minutes", "0"), ("warm_idle_minutes", True), ("warm_use", "always"),
         ("store_endpoint", "s3.example.org"), ("store_allow_http", "perhaps"),
         ("store_allow_http", 2), ("store_region", ""), ("spark_conf", 3),
         ("spark_conf", {"ui.enabled": "false"}), ("spark_conf", {"spark.a": [1]}),

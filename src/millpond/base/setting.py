@@ -7,6 +7,7 @@ the name and the origin of the setting makes the `ConfigError` (`base/settings.p
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -80,6 +81,15 @@ def positive(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
     raise ValueError("a whole number above 0")
+
+
+def amount(value: object) -> float:
+    """A number above zero."""
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?|\.\d+", value.strip(), re.ASCII):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return value
+    raise ValueError("a number above 0")
 
 
 def switch(value: object) -> bool:

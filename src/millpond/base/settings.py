@@ -63,8 +63,10 @@ PARSERS: Mapping[str, Parser] = {
     "store.access_key_id": setting.optional(setting.text),
     "store.secret_access_key": setting.optional(setting.secret),
     "store.session_token": setting.optional(setting.secret),
+    "warm.use": setting.one_of("auto", "never"),
+    "warm.idle_minutes": setting.amount,
 }
-_SECTIONS = ("spark", "arrow", "store")
+_SECTIONS = ("spark", "arrow", "store", "warm")
 
 
 class SettingRow(NamedTuple):
@@ -121,6 +123,19 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WarmSettings:
+    """The engine that stays between commands: `pond engine start`."""
+
+    use: Literal["auto", "never"] = "auto"
+    """Whether commands use one that runs."""
+    idle_minutes: float = 30
+    """How long it waits for work before it ends."""
+
+    def __post_init__(self) -> None:
+        _check_section(self, "warm")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of a process or a pond.
 
@@ -135,6 +150,7 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     arrow: ArrowSettings = field(default_factory=ArrowSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    warm: WarmSettings = field(default_factory=WarmSettings)
     origins: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -3,27 +3,40 @@
 >>> check_sql('SELECT a FROM source WHERE')
 Traceback (most recent call last):
 ...
-millpond.base.errors.SqlError: this SQL can't be read at line 1, column 26: ...
+millpond.base.errors.SqlError: this SQL can't be read at line 1, column 22: ...
 """
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
 from millpond.base.errors import SqlError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_ENDS: Final = {"'": "'", '"': '"', "`": "`", "--": "\n", "/*": "*/"}
 
 
 def check_sql(text: str) -> None:
     """Check that a text is one query in Spark's SQL; an error says where it stops being one."""
+    parse_sql(text)
+
+
+def parse_sql(text: str) -> exp.Query | exp.Values:
+    """A text as one query in Spark's SQL, with identifiers in double quotes or backticks."""
     import sqlglot
     from sqlglot import errors, exp
 
     if not text.strip():
         raise SqlError("the query is empty", line=1, column=1)
     try:
-        parsed = [part for part in sqlglot.parse(text, read="spark") if part is not None]
+        parsed = [part for part in sqlglot.parse(text, read=_dialect()) if part is not None]
     except errors.ParseError as error:
         raise _located(text, error) from error
     except errors.TokenError as error:
-        raise SqlError(f"this SQL can't be read: {error}") from error
+        raise _unclosed(text) from error
     except RecursionError as error:
         raise SqlError("this SQL is nested too deeply to be read") from error
     if len(parsed) != 1:
@@ -33,6 +46,45 @@ def check_sql(text: str) -> None:
             f"a query is wanted, this is {parsed[0].key.upper()}",
             hint="a plan only reads: SELECT …, WITH … SELECT …, VALUES …",
         )
+    return parsed[0]
+
+
+def pointed(text: str, line: int, column: int) -> str:
+    """The line of a text, and under it a caret at the column; to go behind a message.
+
+    >>> print("wrong" + pointed("SELECT\\n  levl", 2, 3))
+    wrong
+        levl
+        ^
+    """
+    lines = text.splitlines() or [text]
+    shown = lines[min(line, len(lines)) - 1]
+    # Tabs stay tabs, so that the caret is under what it means.
+    before = "".join(c if c == "\t" else " " for c in shown[: max(0, column - 1)])
+    return f"\n  {shown}\n  {before.ljust(max(0, column - 1))}^"
+
+
+def position(text: str, offset: int) -> tuple[int, int]:
+    """The line and the column of a place in a text, both from 1.
+
+    >>> position("SELECT\\n  levl", 9)
+    (2, 3)
+    """
+    before = text[:offset]
+    return before.count("\n") + 1, offset - before.rfind("\n")
+
+
+@cache
+def _dialect() -> Any:
+    """Spark's SQL with `spark.sql.ansi.doubleQuotedIdentifiers`, which all our sessions have."""
+    from sqlglot.dialects.spark import Spark
+
+    class Quoted(Spark):
+        class Tokenizer(Spark.Tokenizer):
+            QUOTES: ClassVar = ["'"]
+            IDENTIFIERS: ClassVar = ["`", '"']
+
+    return Quoted
 
 
 def _located(text: str, error: Exception) -> SqlError:
@@ -40,13 +92,50 @@ def _located(text: str, error: Exception) -> SqlError:
     first = details[0]
     line, column = first.get("line"), first.get("col")
     what = str(first.get("description") or error).rstrip(".")
+    if " but got <Token" in what:
+        what = what.partition(" but got <Token")[0]
     if line is None or column is None:
         return SqlError(f"this SQL can't be read: {what}")
-    lines = text.splitlines() or [text]
-    shown = lines[min(line, len(lines)) - 1]
-    pointer = " " * max(0, column - 1) + "^"
+    # sqlglot tells the end of the word at which it stopped.
+    column = max(1, column - max(0, len(first.get("highlight") or "") - 1))
     return SqlError(
-        f"this SQL can't be read at line {line}, column {column}: {what}\n  {shown}\n  {pointer}",
+        f"this SQL can't be read at line {line}, column {column}: {what}"
+        f"{pointed(text, line, column)}",
+        line=line,
+        column=column,
+    )
+
+
+def open_at(text: str) -> tuple[int, str] | None:
+    """Where a quotation or a comment begins that a text does not end, and how it begins.
+
+    >>> open_at("SELECT 'it''s' FROM `/sen"), open_at("SELECT 1 -- one")
+    ((20, '`'), None)
+    """
+    at = 0
+    while at < len(text):
+        opening = next((mark for mark in _ENDS if text.startswith(mark, at)), None)
+        if opening is None:
+            at += 1
+            continue
+        end = at + len(opening)
+        while end < len(text) and not text.startswith(_ENDS[opening], end):
+            end += 2 if opening == "'" and text[end] == "\\" else 1
+        if end >= len(text) and opening != "--":
+            return at, opening
+        at = end + len(_ENDS[opening])
+    return None
+
+
+def _unclosed(text: str) -> SqlError:
+    """The error for a text that can't be cut into words."""
+    found = open_at(text)
+    if found is None:
+        return SqlError("this SQL can't be read")
+    line, column = position(text, found[0])
+    return SqlError(
+        f"this SQL can't be read at line {line}, column {column}: "
+        f"what begins with {found[1]} does not end{pointed(text, line, column)}",
         line=line,
         column=column,
     )

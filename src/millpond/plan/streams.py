@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -185,8 +184,8 @@ class Sql(Plan):
         if len(self.names) != len(self.members) or len(set(self.names)) != len(self.names):
             raise PlanError("each input of a query has one name of its own")
         for name in self.names:
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                raise PlanError(f"{name!r} can't name an input", hint="use letters, digits and _")
+            if not name or not name.isprintable():
+                raise PlanError(f"{name!r} can't name an input", hint="use printable characters")
         check_sql(self.text)
         self._set_schema(self.columns)
 

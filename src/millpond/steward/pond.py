@@ -216,6 +216,10 @@ class Pond:
     def __getitem__(self, path: str) -> Handle:
         return self.read(fresh=False)[path]
 
+    def sql(self, text: str) -> Plan:
+        """A query over paths of the newest state, as a plan: see `ReadScope.sql`."""
+        return self.read().sql(text)
+
     # Writing
 
     def write(self, message: str | None = None, **info: Any) -> WriteScope:

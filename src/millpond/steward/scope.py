@@ -258,6 +258,29 @@ class Scope:
 
         return rows_of(self, path, **wanted)
 
+    def sql(self, text: str) -> Plan:
+        """A query over paths as a plan: `SELECT … FROM "/sensors/a" JOIN "/sites@v3" …`.
+
+        Paths, patterns, versions and URLs stand in double quotes or backticks. Spark is asked for
+        the columns, and runs it.
+
+        >>> import millpond as mp
+        >>> pond = mp.create("example")
+        >>> with pond.write() as tx:
+        ...     _ = tx.write_table("/levels", [{"site": "Weir", "level": 2.9}])
+        ...     _ = tx.commit()
+        >>> pond.read().sql('SELECT max(level) FROM "/level"')
+        Traceback (most recent call last):
+        ...
+        millpond.base.errors.PathNotFoundError: there is nothing at /level (line 1, column 24)
+          SELECT max(level) FROM "/level"
+                                 ^
+          hint: did you mean /levels?
+        """
+        from millpond.steward.sql import sql_plan
+
+        return sql_plan(text, lambda: self, settings=self.pond.settings)
+
     def detect_overlaps(self, *paths: str, by: By = "version") -> Overlaps:
         """The runs and overlaps of series, all taken together, by version or by path."""
         from millpond.steward.temporal.overlaps import detect_overlaps

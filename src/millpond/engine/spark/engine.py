@@ -22,6 +22,7 @@ from millpond.engine.spark.observe import physical_plan
 from millpond.engine.spark.sql import sql_schema
 from millpond.engine.spark.stream import arrow_schema
 from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.attendant import attendant
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
 from millpond.plan.sources import DynamicScan
 from millpond.plan.sqltext import check_sql
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.engine.spark.jobs import Jobs
     from millpond.engine.spark.progress import Progress
+    from millpond.engine.spark.warm.client import Warm, WarmRun
     from millpond.plan.executor import Scope
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -87,17 +89,20 @@ class SparkEngine:
 
         return describe_runtime(self._settings)
 
-    def execute(self, plan: Plan, scope: Scope | None = None) -> SparkExecution:
+    def execute(self, plan: Plan, scope: Scope | None = None) -> SparkExecution | WarmRun:
         """Run the plan; batches come in the order of the plan's rows."""
         return self._run(plan, scope, ordered=True)
 
-    def execute_parallel(self, plan: Plan, scope: Scope | None = None) -> SparkExecution:
+    def execute_parallel(self, plan: Plan, scope: Scope | None = None) -> SparkExecution | WarmRun:
         """Run the plan; rows come in any order."""
         return self._run(plan, scope, ordered=False)
 
     def explain(self, plan: Plan, scope: Scope | None = None) -> str:
         """Spark's physical plan, and that of each part that has to run before it."""
-        plan = self._prepared(plan, scope)
+        plan = self._checked(plan, scope)
+        if (warm := self._warm(plan)) is not None:
+            return warm.explain(plan)
+        plan = fuse(plan)
         texts = []
         for part, title in _parts(plan):
             context = Context.of(part, self.session, self._part)
@@ -121,15 +126,22 @@ class SparkEngine:
     def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
         """The columns that a query gives over inputs of these schemas."""
         check_sql(text)  # a command would run while Spark analyses it
+        if (warm := self._warm()) is not None:
+            return warm.sql_schema(text, inputs)
         try:
             with held_interrupt():
                 return sql_schema(text, inputs, self.session)
         except Exception as error:
             raise translate(error) from error
 
-    def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution:
+    def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution | WarmRun:
         schema = to_arrow_schema(plan.schema)
-        plan = self._prepared(plan, scope)
+        plan = self._checked(plan, scope)
+        watcher = attendant()
+        progress = self._progress or (None if watcher is None else watcher.on_progress)
+        if (warm := self._warm(plan)) is not None:
+            return warm.execute(plan, ordered=ordered, progress=progress)
+        plan = fuse(plan)
         context = Context.of(plan, self.session, self._part)
 
         def batches(jobs: Jobs) -> Iterator[pa.RecordBatch]:
@@ -140,15 +152,26 @@ class SparkEngine:
                 else:
                     df, ending = self._with_tail(*parts, context)
             rows = stream(df, schema if ending is None else arrow_schema(df))
-            made = watched(self.session, rows, jobs, self._progress)
+            made = watched(self.session, rows, jobs, progress)
             return made if ending is None else tail.run(made, ending)
 
         return SparkExecution(plan, batches, context)
 
-    def _prepared(self, plan: Plan, scope: Scope | None) -> Plan:
+    def _checked(self, plan: Plan, scope: Scope | None) -> Plan:
         plan = resolve_stored(plan, scope)
         check_supported(plan, self)
-        return fuse(plan)
+        return plan
+
+    def _prepared(self, plan: Plan, scope: Scope | None) -> Plan:
+        return fuse(self._checked(plan, scope))
+
+    def _warm(self, plan: Plan | None = None) -> Warm | None:
+        """An engine that runs already, where this process may use one; see `warm/`."""
+        if self._session is not None:
+            return None
+        from millpond.engine.spark.warm.client import can_go, found
+
+        return found(self._settings) if plan is None or can_go(plan) else None
 
     def _with_tail(
         self, below: Plan, nodes: list[Plan], context: Context

@@ -140,6 +140,21 @@ def stop_session() -> None:
             gateway.stop(jvm)
 
 
+def has_session() -> bool:
+    """Whether this process uses Spark already."""
+    with _lock:
+        return _running.adopted is not None or bool(_running.sessions)
+
+
+def session_pid() -> int | None:
+    """The process of the JVM that was started here; None where none runs."""
+    with _lock:
+        jvm = _running.jvm
+        if jvm is None or jvm.process is None or not jvm.is_alive:
+            return None
+        return jvm.process.pid
+
+
 def session_log() -> Path | None:
     """The file that holds what Spark's JVM printed; None while none was started here."""
     with _lock:

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import SchemaError, SqlError
-from millpond.engine.spark.api import Api, is_classic
+from millpond.engine.spark.api import Api, is_classic, quoted
 from millpond.engine.spark.expressions.casts import cast
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.types import all_nullable, from_spark, to_spark_schema
@@ -67,15 +67,15 @@ def _temporary_views(views: Mapping[str, DataFrame], session: SparkSession) -> I
     hidden: dict[str, DataFrame] = {}
     try:
         for name, df in views.items():
-            if session.catalog.tableExists(name):
-                hidden[name] = session.table(name)
-            df.createOrReplaceTempView(name)
+            if session.catalog.tableExists(quoted(name)):
+                hidden[name] = session.table(quoted(name))
+            df.createOrReplaceTempView(quoted(name))
         yield
     finally:
         for name in views:
             session.catalog.dropTempView(name)
         for name, df in hidden.items():
-            df.createOrReplaceTempView(name)
+            df.createOrReplaceTempView(quoted(name))
 
 
 def _remote_query(text: str, views: Mapping[str, Any], session: Any) -> DataFrame:
