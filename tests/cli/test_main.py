@@ -67,13 +67,13 @@ def test_bad_setting_is_exit_code_3_and_names_it() -> None:
 
 
 def test_engine_status_lists_both_engines() -> None:
-    rows = json.loads(run("--json", "engine", "status").stdout)
+    rows = json.loads(run("--json", "engine", "status").stdout)["engines"]
     assert {"arrow", "spark"} <= {row["engine"] for row in rows}
 
 
 def test_engine_status_without_java_says_what_to_do() -> None:
     answer = run("--json", "engine", "status", JAVA_HOME="/nonexistent")
-    spark = next(r for r in json.loads(answer.stdout) if r["engine"] == "spark")
+    spark = next(r for r in json.loads(answer.stdout)["engines"] if r["engine"] == "spark")
     assert spark["ready"] == "no"
     assert "JAVA_HOME" in spark["detail"]
 

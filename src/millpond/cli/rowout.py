@@ -50,6 +50,12 @@ def _write(context: Context, format_: str, run: Reading) -> None:
     context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
 
 
+def write_explained(context: Context, plan: Plan, *, engine: Any) -> None:
+    """Show how a plan would be run."""
+    text = plan.explain(engine=engine, format="json" if context.as_json else "text")
+    context.out.text(text if text.endswith("\n") else f"{text}\n")
+
+
 def query_engine(context: Context) -> Any:
     """The engine for SQL: Spark, unless another one is asked for."""
     from millpond.kernel.engines import row_engine

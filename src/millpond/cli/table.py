@@ -53,6 +53,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Entry, ...]], ...]] = (
         "Data",
         (
             Entry("cat", "Write the bytes or rows of a node."),
+            Entry("sql", "Run SQL over paths; without a query, a shell."),
             Entry("copy", "Copy into, out of, and within the pond.", ("cp",)),
             Entry("describe", "Show the columns and facts of a node."),
             Entry("temporal", "Set time bounds of series; find overlaps."),
@@ -71,7 +72,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Entry, ...]], ...]] = (
     (
         "This machine",
         (
-            Entry("engine", "Show the engines that can run here."),
+            Entry("engine", "Show the engines; start and stop a warm one."),
             Entry("settings", "Show every setting, its value and its origin."),
         ),
     ),

@@ -14,7 +14,7 @@ import click
 from millpond.base.errors import PathTypeError
 from millpond.cli.dataparams import END_TIME, PLACE, looking_here
 from millpond.cli.params import AS_OF, TIME
-from millpond.cli.rowout import FORMATS, query_engine, write_plan
+from millpond.cli.rowout import FORMATS, query_engine, write_explained, write_plan
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -92,6 +92,7 @@ def command(
     from millpond.steward.places import parse_place
     from millpond.steward.rows.selection import Which, select
 
+    context.start()
     asked = _Asked(format_, query, limit, explain)
     if time_start is not None and time_end is not None and time_end < time_start:
         raise click.UsageError(f"--time-end {time_end} is before --time-start {time_start}.")
@@ -144,7 +145,7 @@ def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
         plan = plan.head(asked.limit)
     engine = _engine(context, asked, plan)
     if asked.explain:
-        _explain(context, plan, engine)
+        write_explained(context, plan, engine=engine)
         return
     write_plan(context, plan, asked.format, engine=engine)
 
@@ -155,8 +156,3 @@ def _engine(context: Context, asked: _Asked, plan: Plan) -> Any:
     if asked.query is not None:
         return query_engine(context)
     return plan_engine(plan, context.settings)
-
-
-def _explain(context: Context, plan: Plan, engine: Any) -> None:
-    text = plan.explain(engine=engine, format="json" if context.as_json else "text")
-    context.out.text(text if text.endswith("\n") else f"{text}\n")
