@@ -2,7 +2,7 @@
 
 A piece is a part of the rows whose key names its content for ever: a data file of a series, a
 stretch of time of a join. What was computed from a piece is found again by its key, so after an
-append only what is new is computed. See `kept.py`, and `design/0009`.
+append only what is new is computed. See `kept.py`, and `design/0010`.
 """
 
 from __future__ import annotations
