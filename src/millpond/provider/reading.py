@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     import pyarrow as pa
 
@@ -27,6 +28,23 @@ class Match:
     path: str
     captures: tuple[str, ...]
     kind: EntryType
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a path without computing it."""
+
+    size: int | None
+    modified: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """Where an export puts a path, below its directory, with `/` between names."""
+
+    place: str
+    """A file, or a directory, which ends with a slash."""
+    files: tuple[str, ...]
 
 
 class Reading(Protocol):
@@ -61,6 +79,15 @@ class Reading(Protocol):
 
     def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
         """The rows of a plan that is to be kept, on the engine that suits it."""
+        ...
+
+    @property
+    def exported(self) -> Mapping[str, Exported]:
+        """Where paths are put by the export that asks; nothing, if none does."""
+        ...
+
+    def facts(self, url: str, match: Match) -> Facts:
+        """What is known of one of them."""
         ...
 
     def content(self, match: Match) -> bytes:

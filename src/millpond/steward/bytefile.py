@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from blake3 import blake3
 
 from millpond.base.errors import IntegrityError, ObjectNotFoundError
+from millpond.fs.entry import EntryType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,9 @@ BLOCK_BYTES: Final = 4 << 20
 
 
 def open_bytes(scope: Scope, path: str, *, block_bytes: int = BLOCK_BYTES) -> io.BufferedReader:
-    """The bytes of a path as a file."""
+    """The bytes of a path as a file; one that is computed is so as a whole."""
+    if scope.row(path).entry_type is EntryType.DYNAMIC_FILE:
+        return io.BufferedReader(io.BytesIO(scope.read_bytes(path)))
     file = ByteFile(scope, path, scope.byte_rows(path))
     return io.BufferedReader(file, max(1, min(block_bytes, file.size)))
 

@@ -28,6 +28,7 @@ from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.united import United
 from millpond.provider.url import is_url, parse
 from millpond.steward.dynamic.deltas import delta_rows
+from millpond.steward.dynamic.facts import host_facts, pond_facts
 from millpond.steward.dynamic.raws import host_matches, host_raw, pond_raws
 from millpond.steward.dynamic.stored import StoredRows
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
     from millpond.provider.factory import Entry
     from millpond.provider.formats.reader import Raw
+    from millpond.provider.reading import Exported, Facts
     from millpond.provider.rows import Rows
     from millpond.provider.url import DataUrl
     from millpond.steward.scope import Scope
@@ -62,6 +64,8 @@ class Derivation:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.variables = scope.pond.variables
+        self.exported: Mapping[str, Exported] = {}
+        """Where an export puts paths, while it asks."""
         self._stack: list[str] = []
         self._rows: dict[str, Rows] = {}
 
@@ -133,6 +137,12 @@ class Derivation:
         with self.computing(found.path):
             return entry.content()
 
+    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
+        """Rows, by the engine that the settings name, or else by the one that costs least."""
+        settings = self.scope.pond.settings
+        chosen = "auto" if settings is None else settings.engine
+        return plan.execute(engine="auto" if chosen == "auto" else self.scope.pond.engine_for(plan))
+
     def files(self, path: str, matches: Sequence[Match], asked: DataUrl, url: str) -> Rows:
         """The rows of raw files, read as a URL says."""
         reader = reader_of(asked, url)
@@ -159,12 +169,6 @@ class Derivation:
     def images(self) -> Images:
         """What was parsed of raw files."""
         return Images(self.kept.of(IMAGES), settings=self.scope.pond.settings)
-
-    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
-        """Rows, by the engine that the settings name, or else by the one that costs least."""
-        settings = self.scope.pond.settings
-        chosen = "auto" if settings is None else settings.engine
-        return plan.execute(engine="auto" if chosen == "auto" else self.scope.pond.engine_for(plan))
 
     @cached_property
     def kept(self) -> Kept:
@@ -292,6 +296,17 @@ class PondReading:
     def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
         """The rows of a plan that is to be kept, on the engine that suits it."""
         return self._derivation.run(plan)
+
+    @property
+    def exported(self) -> Mapping[str, Exported]:
+        """Where paths are put by the export that asks."""
+        return self._derivation.exported
+
+    def facts(self, url: str, match: Match) -> Facts:
+        """What is known of a match."""
+        if self._url(url).is_host:
+            return host_facts(match.path)
+        return pond_facts(self._derivation.scope, match.path)
 
     def content(self, match: Match) -> bytes:
         """The bytes of a match."""
