@@ -49,6 +49,15 @@ class Run(Protocol):
         """The transaction after which it runs; None if a person runs it."""
         ...
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `-v key=value` says."""
+        ...
+
+    def tell(self, message: str) -> None:
+        """Say what was done: `pond run` shows it, after commits it is logged."""
+        ...
+
     def read(self) -> Any:
         """A scope that reads the pond, with that transaction in it."""
         ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import ConfigError, PathTypeError
@@ -30,6 +30,17 @@ class NodeRun:
     mode: str
     args: tuple[str, ...] = ()
     parent_txn_seq: int | None = None
+    told: list[str] = field(default_factory=list)
+    """What the factory said."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `-v key=value` says."""
+        return self.pond.variables
+
+    def tell(self, message: str) -> None:
+        """Say what was done."""
+        self.told.append(message)
 
     def read(self) -> ReadScope:
         """A scope that reads the pond as it is now."""

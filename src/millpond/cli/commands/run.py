@@ -32,7 +32,10 @@ def command(context: Context, *, path: str, args: tuple[str, ...], mode: str | N
     before = pond.read().txn_seq
     with doing(context, f"running {path}"):
         done = run_node(pond, path, mode=mode, args=args)
+    if not context.as_json:
+        for line in done.told:
+            context.out.say(line)
     made = pond.read().txn_seq - before
     said = "nothing was written" if not made else f"{made} transaction{'s' if made > 1 else ''}"
-    context.out.done(f"ran {path} ({done.factory}, {done.mode}): {said}", path=path,
-                     factory=done.factory, mode=done.mode, transactions=made)  # fmt: skip
+    facts = {"factory": done.factory, "mode": done.mode, "transactions": made, "told": done.told}
+    context.out.done(f"ran {path} ({done.factory}, {done.mode}): {said}", path=path, **facts)

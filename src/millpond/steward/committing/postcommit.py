@@ -143,6 +143,15 @@ class PostCommitRun:
         """The transaction after which it runs."""
         return self.follower.parent_seq
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What `-v key=value` says."""
+        return self.follower.pond.variables
+
+    def tell(self, message: str) -> None:
+        """Say what was done."""
+        _log.info("%s: %s", self.path, message)
+
     def read(self) -> ReadScope:
         """A scope that reads the pond, with that transaction in it."""
         return self.follower.pond.read()
