@@ -62,7 +62,8 @@ def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.
             if type_ is None:
                 raise _misfit(field.name, known, (field, name))
             nullable = known[0].nullable or field.nullable
-            united[field.name] = (t.Field(field.name, type_, nullable), known[1])
+            where = known[1] if type_ == known[0].type else name  # whose type it is
+            united[field.name] = (t.Field(field.name, type_, nullable), where)
     everywhere = set.intersection(*(set(schema.names) for schema in schemas.values()))
     return t.Struct(
         tuple(

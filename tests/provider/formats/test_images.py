@@ -188,6 +188,15 @@ class TestTogether:
         assert sum(batch.num_rows for batch in run) == 1
         assert run.counters.files_opened == 1
 
+    def test_a_scope_takes_urls_like_paths(self, pond: Pond) -> None:
+        write(pond, {f"/raw/{n}.csv": f"time,n\n2024-05-0{n}T00:00:00Z,{n}\n" for n in (1, 2)})
+        scope = fresh(pond)
+        assert scope.to_arrow("csv:///raw/*", columns=["n"]).to_pylist() == [{"n": 1}, {"n": 2}]
+        late = scope.to_arrow("csv:///raw/*", time_start=datetime(2024, 5, 2, tzinfo=UTC))
+        assert late["n"].to_pylist() == [2]
+        with pytest.raises(e.PathNotFoundError, match="nothing matches csv:///no/"):
+            scope.plan("csv:///no/*")
+
     def test_a_key_changes_with_the_content_alone(self, pond: Pond) -> None:
         write(pond, {"/raw/a.csv": "n\n1\n"})
         before = united(fresh(pond), "csv:///raw/*")

@@ -7,12 +7,13 @@ from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
-from millpond.base.errors import PathTypeError
+from millpond.base.errors import PathNotFoundError, PathTypeError
 from millpond.fs.entry import EntryType, from_micros, to_micros
 from millpond.fs.paths import split_version
 from millpond.plan.arguments import wrong
 from millpond.plan.expr import col, lit
 from millpond.plan.types import TIMESTAMP_NTZ
+from millpond.provider.url import is_url
 from millpond.steward.scope import begins_with
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
+    from millpond.provider.rows import Rows
     from millpond.steward.scope import Scope
 
 Times: TypeAlias = tuple[int | None, int | None]
@@ -79,24 +81,35 @@ def spanning(one: Times, other: Times) -> Times:
 
 
 def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
-    """The rows of a path, stored or computed, within a time range.
+    """The rows of a path, stored or computed, or those that a URL names, within a time range.
 
     Both ends of a range belong to it. A time without a zone is UTC, and rows without a time are in
     no range. Files that lie outside are not opened, and neither are their row groups decoded.
     """
+    if is_url(path):
+        return _wanted_rows(_named_rows(scope, path), wanted)
     if scope.row(path).entry_type.is_dynamic:
-        return _computed_rows(scope, path, wanted)
+        return _wanted_rows(scope.derivation.rows(path), wanted)
     return stored_rows(scope, path, **wanted)
 
 
-def _computed_rows(scope: Scope, path: str, wanted: Wanted) -> Plan:
+def _named_rows(scope: Scope, url: str) -> Rows:
+    reading = scope.derivation.reading("/")
+    found = reading.match(url)
+    if not found:
+        raise PathNotFoundError(f"nothing matches {url}", path=url, hint="pond list shows all")
+    return reading.united(url, found)
+
+
+def _wanted_rows(rows: Rows, wanted: Wanted) -> Plan:
     from millpond.provider.rows import Asked
 
-    rows = scope.derivation.rows(path)
     ends = [wanted.get("time_start"), wanted.get("time_end")]
     start, end = (None if each is None else to_micros(in_utc(each)) for each in ends)
     if rows.time_column is None and (start, end) != (None, None):
-        raise _has_no_time(path, scope.row(path))
+        raise PathTypeError(
+            f"{rows.path} has no time", path=rows.path, hint="filter its rows: .plan().filter(...)"
+        )
     plan = rows.plan(Asked(start, end))
     predicate, columns = wanted.get("predicate"), wanted.get("columns")
     plan = plan if predicate is None else plan.filter(predicate)
