@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import PathTypeError
+from millpond.cli.attending import ending_progress
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
@@ -38,15 +39,15 @@ def _usual_format(context: Context) -> str:
 
 def _write(context: Context, format_: str, run: Reading) -> None:
     if format_ != "table":
-        from millpond.steward.rows.files import write_rows
+        from millpond.steward.rows.files import write_batches
 
         kind: Any = "csv" if format_ == "raw" else format_
-        write_rows(kind, sys.stdout.buffer, run)
+        write_batches(kind, sys.stdout.buffer, run.schema, ending_progress(run))
         return
     from millpond.cli.rowtable import show_rows
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = show_rows(run.schema, run, context.out.text, width=width)
+    rows = show_rows(run.schema, ending_progress(run), context.out.text, width=width)
     context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
 
 

@@ -121,13 +121,14 @@ class Shell:
         return True
 
     def _show(self, plan: Plan) -> None:
+        from millpond.cli.attending import ending_progress
         from millpond.cli.paging import Paged
         from millpond.cli.rowout import query_engine
         from millpond.cli.rowtable import show_rows
 
         width = shutil.get_terminal_size().columns
         with plan.execute(engine=query_engine(self._context)) as run, Paged() as page:
-            rows = show_rows(run.schema, run, page.write, width=width)
+            rows = show_rows(run.schema, ending_progress(run), page.write, width=width)
             page.write(f"({rows:,} row{'' if rows == 1 else 's'})\n")
 
     def _command(self, text: str) -> bool:
