@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session for the whole run, and Hypothesis profiles."""
+"""What all tests share: one Spark session, one S3 server, and Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from millpond.base.settings import Settings
+from millpond.testing.s3 import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,15 +29,26 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+# Small queries gain more from a JVM that starts quickly than from one that computes quickly. It is
+# in the environment for those that tests start in processes of their own.
+os.environ["SPARK_SUBMIT_OPTS"] = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The session that all tests share; what needs a JVM of its own runs in a subprocess."""
     from millpond.engine.spark.session import spark_session, stop_session
 
-    # Small queries gain more from a quick start than from the optimising compiler.
-    conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
     master = os.environ.get("TEST_SPARK_MASTER", "local[2]")
-    chosen = Settings.load(env={}, spark_master=master, spark_driver_memory="2g", spark_conf=conf)
-    yield spark_session(chosen)
+    yield spark_session(Settings.load(env={}, spark_master=master, spark_driver_memory="2g"))
     stop_session()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An S3 server that forgets everything at the end; who uses it makes buckets of their own."""
+    with S3Server() as server:
+        yield server

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of ponds: one that is prepared once and copied, and an S3 server."""
+"""Fixtures of the tests of ponds: one that is prepared once and copied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from tests.steward.deeds import prepare
 
 from millpond.steward.committing import steps
-from millpond.testing.s3 import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +30,3 @@ def place(prepared: Path, tmp_path: Path) -> Iterator[str]:
     shutil.copytree(prepared, path)
     yield str(path)
     steps.observe(None)
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[S3Server]:
-    """A server that forgets everything at the end."""
-    with S3Server() as server:
-        yield server

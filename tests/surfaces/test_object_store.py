@@ -11,33 +11,26 @@ import pyarrow as pa
 import pytest
 
 import millpond as mp
-from millpond.testing.s3 import S3Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from millpond.testing.s3 import S3Server
 
 pytestmark = pytest.mark.s3
 BUCKETS = count()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with S3Server() as server:
-        yield server
-
-
 @pytest.fixture
-def location(server: S3Server) -> str:
-    return server.create_bucket(f"surfaces-{next(BUCKETS)}") + "/pond"
+def location(s3_server: S3Server) -> str:
+    return s3_server.create_bucket(f"surfaces-{next(BUCKETS)}") + "/pond"
 
 
-def test_handles_read_with_the_settings_of_their_pond(server: S3Server, location: str) -> None:
-    pond = mp.create(location, settings=server.settings())
+def test_handles_read_with_the_settings_of_their_pond(s3_server: S3Server, location: str) -> None:
+    pond = mp.create(location, settings=s3_server.settings())
     with pond.write() as tx:
         tx.append_series("/s", [{"time": datetime(2024, 5, 30, tzinfo=UTC), "v": 1.5}])
         tx.write_bytes("/large", b"0123456789" * 10_000)
         tx.commit()
-    handle = mp.open(location, settings=server.settings())["/s"]
+    handle = mp.open(location, settings=s3_server.settings())["/s"]
     assert handle.to_arrow()["v"].to_pylist() == [1.5]
     assert handle.to_pandas()["v"].tolist() == [1.5]
     assert pa.table(handle).num_rows == 1
@@ -48,14 +41,14 @@ def test_handles_read_with_the_settings_of_their_pond(server: S3Server, location
 
 
 def test_a_filesystem_over_it(
-    server: S3Server, location: str, monkeypatch: pytest.MonkeyPatch
+    s3_server: S3Server, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MILLPOND_STORE_ENDPOINT", server.endpoint)
-    monkeypatch.setenv("MILLPOND_STORE_REGION", server.region)
+    monkeypatch.setenv("MILLPOND_STORE_ENDPOINT", s3_server.endpoint)
+    monkeypatch.setenv("MILLPOND_STORE_REGION", s3_server.region)
     monkeypatch.setenv("MILLPOND_STORE_ALLOW_HTTP", "true")
-    monkeypatch.setenv("MILLPOND_STORE_ACCESS_KEY_ID", server.access_key_id)
-    monkeypatch.setenv("MILLPOND_STORE_SECRET_ACCESS_KEY", server.secret_access_key)
-    mp.create(location, settings=server.settings())
+    monkeypatch.setenv("MILLPOND_STORE_ACCESS_KEY_ID", s3_server.access_key_id)
+    monkeypatch.setenv("MILLPOND_STORE_SECRET_ACCESS_KEY", s3_server.secret_access_key)
+    mp.create(location, settings=s3_server.settings())
     fs: Any = fsspec.filesystem("pond", location=location)
     with fs.transaction:
         fs.mkdir("/a")

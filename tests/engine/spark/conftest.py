@@ -59,4 +59,9 @@ def run_script(cwd: Path, scratch: Path) -> RunScript:
 
 def script_environment(scratch: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("MILLPOND_", "SPARK_"))}
-    return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": str(scratch)}
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "SPARK_SUBMIT_OPTS": os.environ["SPARK_SUBMIT_OPTS"],  # how JVMs of tests start
+        "TMPDIR": str(scratch),
+    }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,13 +129,13 @@ SCRIPT = f"""
     import os, signal, sys, threading, time
     from millpond.base.settings import Settings
     from millpond.engine.spark import SparkEngine
-    from millpond.engine.spark.session import spark_session
+    from millpond.engine.spark import session
     from millpond.plan.make import sql, values
     from millpond.plan.types import STRING, Struct
 
     rows = values([{{"x": 1}}, {{"x": 2}}])
     stuck = sql("SELECT s FROM {SLEEPERS}", schema=Struct.of(s=STRING), t=rows)
-    spark = spark_session(Settings.load(env={{}}, spark_master="local[2]"))
+    spark = session.spark_session(Settings.load(env={{}}, spark_master="local[2]"))
     engine = SparkEngine(spark)
 
     def running():
@@ -152,7 +154,10 @@ def script(rest: str) -> str:
     return textwrap.dedent(SCRIPT) + textwrap.dedent(rest)
 
 
-def test_ctrl_c_stops_the_job_and_the_session_goes_on(run_script: RunScript) -> None:
+def test_ctrl_c_stops_the_job_and_a_killed_python_takes_its_jvm_along(
+    run_script: RunScript,
+) -> None:
+    """One JVM for both: the session goes on after Ctrl-C, and the JVM ends with its process."""
     done = run_script(
         script(
             """
@@ -168,11 +173,16 @@ def test_ctrl_c_stops_the_job_and_the_session_goes_on(run_script: RunScript) -> 
                     time.sleep(0.02)
                 print(sum(batch.num_rows for batch in engine.execute(rows)))
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+            print(session._running.jvm.process.pid, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
             """
         )
     )
-    assert (done.stdout, done.stderr) == ("stopped []\n2\n" * 3, "")
-    assert done.returncode == 0
+    said, pid = done.stdout.rsplit(maxsplit=1)
+    assert (said, done.stderr) == (("stopped []\n2\n" * 3).rstrip(), "")
+    assert done.returncode == -signal.SIGKILL
+    while Path(f"/proc/{pid}").exists():  # the suite's own timeout ends a wait that is in vain
+        time.sleep(0.02)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from millpond.base.errors import ConfigError, EngineError, EngineUnavailableError
 from millpond.base.settings import Settings
 from millpond.engine.spark import conf, session
-from millpond.engine.spark.session import session_log, spark_session
+from millpond.engine.spark.session import adopt, session_log, spark_session, stop_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,10 +147,7 @@ def test_same_settings_same_session(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_other_sql_settings_get_a_session_of_their_own(spark: SparkSession) -> None:
-    given = {
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-        "spark.sql.shuffle.partitions": "7",
-    }
+    given = {"spark.sql.shuffle.partitions": "7"}
     chosen = configured(spark_master="local[2]", spark_driver_memory="2g", spark_conf=given)
     other = spark_session(chosen)
     assert other is not spark
@@ -172,6 +169,27 @@ def test_the_log_is_a_file(spark: SparkSession) -> None:
     log = session_log()
     assert log is not None
     assert log.exists()
+
+
+@pytest.mark.spark
+def test_adopting_a_users_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_running", session._Running())  # it is not of our making
+    theirs = spark.newSession()
+    theirs.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    theirs.conf.set("spark.sql.caseSensitive", "false")
+    settings = configured(spark_master="local[1]")
+    with pytest.raises(EngineError, match=r"adopt\(\)"):
+        spark_session(settings)
+    ours = adopt(theirs)
+    assert spark_session(settings) is ours
+    assert ours.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert ours.conf.get("spark.sql.caseSensitive") == "true"
+    assert theirs.conf.get("spark.sql.session.timeZone") == "Europe/Paris"
+    assert theirs.conf.get("spark.sql.caseSensitive") == "false"
+    stop_session()
+    assert theirs.range(2).count() == 2
+    with pytest.raises(EngineError, match=r"adopt\(\)"):
+        spark_session(settings)
 
 
 # --- JVMs of their own
@@ -209,22 +227,6 @@ def test_quiet_and_gone_after_an_exception(run_script: RunScript, cwd: Path, scr
 
 
 @pytest.mark.spark
-def test_killed_python_takes_its_jvm_along(run_script: RunScript) -> None:
-    done = run_script(
-        """
-        import os, signal
-        from millpond.base.settings import Settings
-        from millpond.engine.spark import session
-        session.spark_session(Settings.load(env={}, spark_master="local[1]"))
-        print(session._running.jvm.process.pid, flush=True)
-        os.kill(os.getpid(), signal.SIGKILL)
-        """
-    )
-    assert done.returncode == -9
-    assert wait_until_gone(int(done.stdout))
-
-
-@pytest.mark.spark
 def test_a_jvm_that_does_not_start_says_why(run_script: RunScript, scratch: Path) -> None:
     done = run_script(
         """
@@ -245,31 +247,21 @@ def test_a_jvm_that_does_not_start_says_why(run_script: RunScript, scratch: Path
 
 
 @pytest.mark.spark
-def test_adopting_a_users_session(run_script: RunScript) -> None:
+@pytest.mark.slow
+def test_adopting_a_session_of_plain_pyspark(run_script: RunScript) -> None:
     done = run_script(
         """
-        import os, sys
         from pyspark.sql import SparkSession
-        from millpond.base.errors import EngineError
         from millpond.base.settings import Settings
         from millpond.engine.spark.session import adopt, spark_session, stop_session
         theirs = (
             SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
             .config("spark.sql.session.timeZone", "Europe/Paris").getOrCreate()
         )
-        settings = Settings.load(env={}, spark_master="local[1]")
-        try:
-            spark_session(settings)
-        except EngineError as error:
-            assert "adopt()" in str(error)
-        else:
-            raise AssertionError("a second Spark was started")
         ours = adopt(theirs)
-        assert spark_session(settings) is ours
+        assert spark_session(Settings.load(env={}, spark_master="local[1]")) is ours
         assert ours.conf.get("spark.sql.session.timeZone") == "UTC"
-        assert ours.conf.get("spark.sql.caseSensitive") == "true"
         assert theirs.conf.get("spark.sql.session.timeZone") == "Europe/Paris"
-        assert theirs.conf.get("spark.sql.caseSensitive") == "false"
         stop_session()
         assert theirs.range(2).count() == 2
         theirs.stop()
@@ -339,12 +331,3 @@ def is_running(pid: int) -> bool:
     from pathlib import Path
 
     return Path(f"/proc/{pid}").exists()
-
-
-def wait_until_gone(pid: int, seconds: float = 30) -> bool:
-    import time
-
-    deadline = time.monotonic() + seconds
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return not is_running(pid)
