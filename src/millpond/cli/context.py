@@ -78,10 +78,11 @@ class Context:
         if self.owns_process:
             from millpond.cli.attending import Attending
             from millpond.cli.nopandas import do_without_pandas
-            from millpond.plan.attendant import attend
+            from millpond.plan.attendant import attend, attendant
 
             do_without_pandas()
-            attend(Attending(self))
+            if attendant() is None:
+                attend(Attending(self))
 
     def open_pond(self) -> Pond:
         """The pond; opened once a call."""
