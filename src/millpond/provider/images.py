@@ -10,8 +10,9 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from millpond.base.errors import SourceError
 from millpond.plan import types as t
-from millpond.plan.arrow import conform, from_arrow_schema, to_arrow_schema
+from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
 from millpond.plan.typejson import schema_from_json, schema_to_json
 from millpond.provider.formats.guess import known
 from millpond.provider.formats.parquet import read_footer
@@ -132,18 +133,34 @@ class Images:
         assert raw.location is not None
         files = [(raw.location, raw.size)]
         plan = reader.format.scan(files, columns, reader.options_of(raw))
-        with plan.execute(engine=row_engine("spark", self._settings)) as run:
-            yield from run
+        try:
+            with plan.execute(engine=row_engine("spark", self._settings)) as run:
+                yield from run
+        except SourceError as error:
+            raise _renamed(error, raw, reader) from error
+
+
+def _renamed(error: SourceError, raw: Raw, reader: Reader) -> SourceError:
+    """The same error with the name of the file, and not of the object that holds its bytes."""
+    assert raw.location is not None
+    said = error.message.replace(f"file:{raw.location}", raw.name).replace(raw.location, raw.name)
+    hint = error.hint or "check that the file is complete"
+    if "does not hold" in said and "infer_rows" in type(reader.options).model_fields:
+        hint = "look at all rows, with the option infer_rows=0"
+    return SourceError(said, engine=error.engine, path=raw.name, hint=hint)
 
 
 def _as_stored(batches: Iterable[pa.RecordBatch], columns: t.Struct) -> Iterator[pa.RecordBatch]:
     """The columns of which something is known, in the types that we have."""
     import pyarrow as pa
 
-    names = list(columns.names)
+    from millpond.engine.arrow.source.conform import conform
+
+    schema = to_arrow_schema(columns)
     for batch in batches:
         if batch.num_rows:
-            yield from conform(pa.table(batch).select(names), columns).to_batches()
+            arrays = [conform(batch.column(field.name), field.type) for field in columns]
+            yield pa.record_batch(arrays, schema=schema)
 
 
 class _Seen:

@@ -129,6 +129,29 @@ class TestOnce:
                 rows(scope, "weblog:///a.log")
             assert counts(scope).made == 0
 
+    def test_types_of_other_programs(self, pond: Pond) -> None:
+        data = pa.table({
+            "t": pa.array([1_500, None], pa.timestamp("ns")),
+            "d": pa.array(["a", "b"]).dictionary_encode(),
+            "u": pa.array([1, 2], pa.uint16()),
+            "l": pa.array([["x"], []], pa.large_list(pa.large_string())),
+        })  # fmt: skip
+        parquet, stream = io.BytesIO(), io.BytesIO()
+        pq.write_table(data, parquet)
+        with pa.ipc.new_stream(stream, data.schema) as writer:
+            writer.write_table(data)
+        write(pond, {"/a.parquet": parquet.getvalue(), "/a.arrow": stream.getvalue()})
+        for url in ("parquet:///a.parquet", "arrow:///a.arrow"):
+            assert rows(fresh(pond), url) == [
+                {
+                    "t": datetime.fromisoformat("1970-01-01T00:00:00.000001"),
+                    "d": "a",
+                    "u": 1,
+                    "l": ["x"],
+                },
+                {"t": None, "d": "b", "u": 2, "l": []},
+            ]
+
     def test_parquet_is_its_own_image(self, pond: Pond) -> None:
         times = pa.array([micros("2024-05-01"), micros("2024-05-03")], pa.timestamp("us", "UTC"))
         sink = io.BytesIO()
@@ -309,6 +332,16 @@ class TestSpark:
         shutil.rmtree(f"{pond.location}/cache")
         monkeypatch.setenv("MILLPOND_ARROW_MAX_PARSE_BYTES", "70000000")
         assert [rows(fresh(pond), u) for u in ("csv:///a.csv", "json:///a.jsonl")] == by_spark
+
+    def test_errors_of_spark_name_the_file(
+        self, pond: Pond, spark: object, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MILLPOND_ARROW_MAX_PARSE_BYTES", "70000")
+        write(pond, {"/raw/a.csv": "n\n" + "1000000\n" * 12_000 + "high\n"})
+        with pytest.raises(e.SourceError) as caught:
+            rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")
+        assert "column n of /raw/a.csv does not hold a long" in caught.value.message
+        assert "infer_rows=0" in (caught.value.hint or "")
 
     def test_queries_over_raw_files(self, pond: Pond, spark: object, tmp_path: Path) -> None:
         (tmp_path / "limits.csv").write_text("site;most\nweir;2\n")
