@@ -23,7 +23,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(READY) ## Run the product's main job on this machine, on a small real data set
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python -m examples.demo
 
 test: $(READY) ## Run the tests (under 15 minutes on 2 cores)
 	$(BIN)/python tools/run_tests.py "not slow"

@@ -2,7 +2,7 @@
 
 A water utility keeps the readings of its sensors. The demo makes a pond, copies files in, shows
 versions and time travel, kills a writer in the middle of its commit, lets two writers meet, and
-asks which pumps worked hardest, on both engines.
+asks which pumps worked hardest, on both engines. `pipeline.py` goes on from there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from examples.pipeline import show_pipeline
 
 import millpond as mp
 from millpond.base.errors import WriteConflictError
@@ -215,6 +216,8 @@ def main() -> int:
         heading("two writers")
         fine &= show_conflict(pond)
         fine &= ask(pond)
+        heading("a pipeline: raw files, a join, averages, a page; and a day later")
+        fine &= show_pipeline(pond)
         print(f"done in {time.perf_counter() - begun:.0f} s")
     return 0 if fine else 1
 

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from millpond.provider.reading import Reading
     from millpond.provider.rows import Rows
 
-STRETCH_ROWS: Final = 250_000
+STRETCH_ROWS: Final = 4_000
 """About so many rows of all inputs are in a stretch."""
+BUNDLE: Final = 64
+"""So many neighbours are kept as one, as soon as there are rows of a later time."""
 RUN_ROWS: Final = 4_000_000
 """Neighbours that are missing are computed together, about so many rows at once."""
 SHORTEST: Final = 60_000_000
@@ -46,11 +48,31 @@ class Stretch:
     """The first one after it."""
     pieces: Mapping[str, tuple[Piece, ...]] = field(compare=False)
     rows: float = 0.0
+    bundle: int | None = None
+    """Which one it belongs to."""
 
     @property
     def asked(self) -> Asked:
         """Its rows."""
         return Asked(self.start, None if self.end is None else self.end - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Stretches that are kept as one."""
+
+    key: str
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def asked(self) -> Asked:
+        """Its rows."""
+        return Asked(self.stretches[0].start, self.stretches[-1].asked.end)
+
+    @property
+    def rows(self) -> float:
+        """About how many rows of all inputs are in it."""
+        return sum(each.rows for each in self.stretches)
 
 
 @dataclass(frozen=True)
@@ -90,49 +112,87 @@ class Stretches:
         start, end = at * width, (at + 1) * width
         rows = sum(_share(piece, start, end) for found in inside.values() for piece in found)
         found = {name: tuple(pieces) for name, pieces in inside.items()}
-        return Stretch(key_of("stretch", self.salt, start, end, keys), start, end, found, rows)
+        key = key_of("stretch", self.salt, start, end, keys)
+        return Stretch(key, start, end, found, rows, at // BUNDLE)
+
+    @cached_property
+    def _bundles(self) -> list[Bundle]:
+        """Stretches as they are kept: the newest one by one, older ones in bundles."""
+        groups: dict[int | None, list[Stretch]] = {}
+        for each in self.all:
+            groups.setdefault(each.bundle, []).append(each)
+        last = self.all[-1].bundle if self.all else None
+        found: list[Bundle] = []
+        for number, inside in groups.items():
+            if number == last:
+                found += [Bundle(each.key, (each,)) for each in inside]
+            else:
+                key = key_of("bundle", *(each.key for each in inside))
+                found.append(Bundle(key, tuple(inside)))
+        return found
 
     def pieces(self) -> list[Piece]:
-        """Each stretch is a piece of the outcome."""
+        """Each bundle is a piece of the outcome."""
         return [
-            Piece(each.key, each.start, each.asked.end, int(each.rows), 8 * int(each.rows))
-            for each in self.all
+            Piece(each.key, each.asked.start, each.asked.end, int(each.rows), 8 * int(each.rows))
+            for each in self._bundles
         ]
 
     def plan(self, asked: Asked = ALL) -> Plan:
-        """The rows that are wanted; stretches that they are in are computed if they are missing."""
-        wanted = [each for each in self.all if asked.overlaps(each.start, each.asked.end)]
+        """The rows that are wanted; bundles that they are in are computed if they are missing."""
+        wanted = [b for b in self._bundles if asked.overlaps(b.asked.start, b.asked.end)]
         return in_range(scan_of(self._results(wanted), self.schema), self.time, asked)
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
-        """The rows of some stretches."""
+        """The rows of some bundles."""
         keys = {piece.key for piece in pieces}
-        chosen = [each for each in self.all if each.key in keys]
+        chosen = [each for each in self._bundles if each.key in keys]
         return scan_of(self._results(chosen), self.schema)
 
-    def _results(self, stretches: Sequence[Stretch]) -> list[Result]:
-        found = {each.key: self.kept.find(each.key) for each in stretches}
-        for run in _runs([each for each in stretches if found[each.key] is None]):
+    def _results(self, bundles: Sequence[Bundle]) -> list[Result]:
+        found = {each.key: self.kept.find(each.key) for each in bundles}
+        missing = [each for each in bundles if found[each.key] is None]
+        for each in missing:
+            found[each.key] = self._put_together(each)
+        for run in _runs([each for each in missing if found[each.key] is None]):
             found |= self._made(run)
         return [result for result in found.values() if result is not None]
 
-    def _made(self, run: Sequence[Stretch]) -> dict[str, Result | None]:
+    def _put_together(self, bundle: Bundle) -> Result | None:
+        """A bundle out of its stretches, if some of them were kept; else None."""
+        from millpond.plan.arrow import to_arrow_schema
+
+        if len(bundle.stretches) == 1:
+            return None
+        alone = [Bundle(each.key, (each,)) for each in bundle.stretches]
+        known = {each.key: self.kept.find(each.key) for each in alone}
+        if not any(known.values()):
+            return None
+        for run in _runs([each for each in alone if known[each.key] is None]):
+            known |= self._made(run)
+        scans = scan_of([result for result in known.values() if result], self.schema)
+        batches = scans.execute(engine="arrow")
+        return self.kept.keep(bundle.key, to_arrow_schema(self.schema), batches)
+
+    def _made(self, run: Sequence[Bundle]) -> dict[str, Result | None]:
         """Compute neighbours together, and keep each alone, in the order of time."""
         import pyarrow as pa
 
         from millpond.plan.arrow import to_arrow_schema
 
-        whole = Asked(run[0].start, run[-1].asked.end)
+        stretches = [stretch for each in run for stretch in each.stretches]
+        whole = Asked(stretches[0].start, stretches[-1].asked.end)
         plans: dict[str, Plan] = {}
         for name, rows in self.inputs.items():
-            pieces = dict.fromkeys(piece for each in run for piece in each.pieces.get(name, ()))
+            pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
             if pieces:
                 plan = rows.plan_of(list(pieces))
                 plans[name] = plan if whole.is_all else in_range(plan, self.time, whole)
         schema = to_arrow_schema(self.schema)
         table = pa.Table.from_batches(list(self.reading.run(self.compute(plans))), schema)
+        ends = [each.stretches[-1].end for each in run]
         found: dict[str, Result | None] = {}
-        for each, rows_there in zip(run, _cut(table, self.time, run), strict=True):
+        for each, rows_there in zip(run, _cut(table, self.time, ends), strict=True):
             found[each.key] = self.kept.keep(each.key, schema, rows_there.to_batches())
         return found
 
@@ -163,12 +223,12 @@ def _share(piece: Piece, start: int, end: int) -> float:
     return (piece.rows or 0) * inside / length
 
 
-def _runs(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
+def _runs(bundles: Sequence[Bundle]) -> Iterator[list[Bundle]]:
     """Neighbours to be computed together."""
-    run: list[Stretch] = []
-    for each in stretches:
-        is_next = bool(run) and run[-1].end == each.start and each.start is not None
-        if run and not (is_next and sum(s.rows for s in run) + each.rows <= RUN_ROWS):
+    run: list[Bundle] = []
+    for each in bundles:
+        is_next = bool(run) and run[-1].stretches[-1].end == each.asked.start is not None
+        if run and not (is_next and sum(b.rows for b in run) + each.rows <= RUN_ROWS):
             yield run
             run = []
         run.append(each)
@@ -176,15 +236,14 @@ def _runs(stretches: Sequence[Stretch]) -> Iterator[list[Stretch]]:
         yield run
 
 
-def _cut(table: pa.Table, time: str, run: Sequence[Stretch]) -> Iterator[pa.Table]:
-    """The rows of each stretch, in the order of time; rows without a time go with the last one."""
+def _cut(table: pa.Table, time: str, ends: Sequence[int | None]) -> Iterator[pa.Table]:
+    """The rows up to each end, in the order of time; rows without a time go with the last one."""
     import numpy as np
     import pyarrow as pa
 
     table = table.sort_by(time)
     column = table.column(time).cast(pa.int64()).drop_null()
     times = column.to_numpy() if len(column) else np.array([], dtype=np.int64)
-    ends = [np.searchsorted(times, each.end or 0) for each in run[:-1]]
-    bounds = [0, *(int(end) for end in ends), table.num_rows]
-    for start, end in pairwise(bounds):
+    cuts = [int(np.searchsorted(times, end or 0)) for end in ends[:-1]]
+    for start, end in pairwise([0, *cuts, table.num_rows]):
         yield table.slice(start, end - start)
