@@ -55,6 +55,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Entry, ...]], ...]] = (
             Entry("cat", "Write the bytes or rows of a node."),
             Entry("sql", "Run SQL over paths; without a query, a shell."),
             Entry("copy", "Copy into, out of, and within the pond.", ("cp",)),
+            Entry("export", "Write rows and files below a directory, also cut by time."),
             Entry("describe", "Show the columns and facts of a node."),
             Entry("temporal", "Set time bounds of series; find overlaps."),
         ),

@@ -107,7 +107,7 @@ def copy_out(
 ) -> CopyOut:
     """Look at what is to be copied out of a pond, and where it goes."""
     format_ = _wanted_format(target)
-    found = dict(item for source in sources for item in _below(scope, source))
+    found = dict(item for source in sources for item in below(scope, source))
     only = next(iter(found)) if len(found) == 1 else None
     is_tree = (
         only is None
@@ -127,18 +127,29 @@ def copy_out(
     directories: dict[str, None] = {}
     files: dict[str, _File] = {}
     for path, is_directory in found.items():
-        names = _names(path, strip_prefix) if is_tree else ()
+        names = names_below(path, strip_prefix) if is_tree else ()
         if is_directory:
             directories[str(Path(base, *names))] = None
             continue
         names = names or parts(split_version(path).path)[-1:]
         stat = scope.stat(path)
         kind = _format(stat, base if only == path and not is_tree else None, names, format_)
-        made = Path(base, *names[:-1], _named(names[-1], kind)) if is_tree else Path(base)
-        _check_free(str(made), path, files, overwrite=overwrite)
+        made = Path(base, *names[:-1], named(names[-1], kind)) if is_tree else Path(base)
+        other = files.get(str(made))
+        check_free(str(made), path, other.path if other else None, overwrite=overwrite)
         directories[str(made.parent)] = None
         files[str(made)] = _File(path, stat, str(made), kind)
     return CopyOut(scope, tuple(directories), tuple(files.values()), overwrite)
+
+
+def has_bytes(kind: EntryType) -> bool:
+    """Whether a node has bytes, stored or computed."""
+    return kind.is_bytes or kind is EntryType.DYNAMIC_FILE
+
+
+def has_rows(kind: EntryType) -> bool:
+    """Whether a node has rows, stored or computed."""
+    return kind.is_table or kind in (EntryType.DYNAMIC_TABLE, EntryType.DYNAMIC_SERIES)
 
 
 def _wanted_format(target: Place) -> FileFormat | None:
@@ -160,7 +171,7 @@ def _wanted_format(target: Place) -> FileFormat | None:
     return wanted
 
 
-def _below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:
+def below(scope: Scope, source: str) -> Iterator[tuple[str, bool]]:
     """The paths that a source names, directories with all below, and whether each is one."""
     if is_pattern(source) and try_resolve(scope.view, split_version(source).path) is None:
         matches = expand(scope.view, Pattern.parse(source), follow=True)
@@ -196,7 +207,7 @@ def _check_link(scope: Scope, found: Located, seen: dict[str, str]) -> None:
     seen[found.path] = found.node_id
 
 
-def _names(path: str, strip_prefix: str | None) -> tuple[str, ...]:
+def names_below(path: str, strip_prefix: str | None) -> tuple[str, ...]:
     """The names below the target, which are those of the path, but for what is stripped."""
     names = parts(split_version(path).path)
     if strip_prefix is None:
@@ -215,7 +226,7 @@ def _format(
     stat: Stat, exact: str | None, names: tuple[str, ...], wanted: FileFormat | None
 ) -> FileFormat | None:
     """The format that rows are written in: as the scheme says, or the name, or else Parquet."""
-    if stat.entry_type.is_bytes:
+    if has_bytes(stat.entry_type):
         if wanted is not None:
             raise PathTypeError(
                 f"{stat.path} is {stat.entry_type}: it has no rows that could be written as "
@@ -224,7 +235,7 @@ def _format(
                 hint="host:// copies its bytes",
             )
         return None
-    if not stat.entry_type.is_table:
+    if not has_rows(stat.entry_type):
         raise PathTypeError(
             f"{stat.path} is a {stat.entry_type}: it has neither bytes nor rows",
             path=stat.path,
@@ -245,7 +256,7 @@ def _format(
     return found
 
 
-def _named(name: str, format_: FileFormat | None) -> str:
+def named(name: str, format_: FileFormat | None) -> str:
     """The name of a file, with the ending of its format."""
     ending = Path(name).suffix
     if format_ is None or ENDINGS.get(ending.lower()) == format_:
@@ -254,11 +265,11 @@ def _named(name: str, format_: FileFormat | None) -> str:
     return stem + _DEFAULT[format_]
 
 
-def _check_free(made: str, path: str, files: dict[str, _File], *, overwrite: bool) -> None:
-    other = files.get(made)
+def check_free(made: str, path: str, other: str | None, *, overwrite: bool) -> None:
+    """Raise unless a path can become a file; `other` is a path that is to become the same one."""
     if other is not None:
         raise ObjectExistsError(
-            f"{other.path} and {path} would both become {made}",
+            f"{other} and {path} would both become {made}",
             path=made,
             hint="copy them one by one, to different files",
         )
