@@ -83,24 +83,24 @@ class Server:
         channel = wire.Channel(sock)
         try:
             channel.greet(self._token, is_server=True)
-            kind, content = channel.receive()
+            _, content = channel.receive()
         except (OSError, EOFError):  # a stranger, or one who went away
-            channel.close()
-            return
-        if kind != wire.REQUEST:
             channel.close()
             return
         from pyspark import InheritableThread
 
         # It gives back the thread of the JVM that goes with it.
-        InheritableThread(target=self._answer, args=(channel, json.loads(content))).start()
+        thread = InheritableThread(target=self._answer, args=(channel, content))
+        thread.daemon = True  # one that waits for its reader does not keep the engine from ending
+        thread.start()
 
-    def _answer(self, channel: wire.Channel, asked: dict[str, Any]) -> None:
-        doing: Callable[[wire.Channel, dict[str, Any]], Any] = getattr(self, f"_do_{asked['do']}")
-        is_work = asked["do"] in ("run", "explain", "schema")
-        with self._lock:
-            self._active += is_work
+    def _answer(self, channel: wire.Channel, content: bytes) -> None:
+        is_work = False
         try:
+            asked: dict[str, Any] = json.loads(content)
+            doing, is_work = self._found(asked["do"])
+            with self._lock:
+                self._active += is_work
             answer = doing(channel, asked)
             channel.send(wire.ANSWER, pickle.dumps(answer))
         except (OSError, EOFError):  # nobody is there any more
@@ -115,6 +115,12 @@ class Server:
                 if is_work:
                     self._last = time.monotonic()
             channel.close()
+
+    def _found(self, name: str) -> tuple[Callable[[wire.Channel, dict[str, Any]], Any], bool]:
+        """What answers a request, and whether it is work, without which the engine is idle."""
+        asked = {"status": self._do_status, "stop": self._do_stop}
+        work = {"run": self._do_run, "schema": self._do_schema, "explain": self._do_explain}
+        return {**asked, **work}[name], name in work
 
     # What can be asked for
 
