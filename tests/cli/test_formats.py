@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -117,8 +118,17 @@ class TestCat:
         assert full.ok("cat", "csv:///raw/*.csv?delimiter=;", "--sql", query) == "n\n2.5\n"
 
 
+def test_delta_tables_have_versions_of_their_own(full: Cli, place: Path) -> None:
+    url = f"host+delta://{next((place / 'tables').iterdir())}?version=0"
+    assert full.json("describe", url)["delta"]["version"] == 0
+    shutil.copytree(place / "data", place.parent / "data")
+    full.ok("copy", "-p", "./data", "/copied/")
+    assert full.ok("cat", "delta:///copied/data", "--limit", "1").count("\n") == 2
+    assert "?version=1" in full.fails("cat", "delta:///copied/data", "--version", "1", code=8)
+
+
 def test_describe(full: Cli) -> None:
-    found = full.json("describe", "csv:///raw/*.csv?delimiter=;")[0]
+    found = full.json("describe", "csv:///raw/*.csv?delimiter=;")
     assert (found["files"], found["rows"], found["type"]) == (2, 2, "csv")
     assert [column["type"] for column in found["columns"]] == ["timestamp", "double", "string"]
     assert found["time"] == {"column": "time"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import MillpondError
 from millpond.fs.entry import EntryType
 from millpond.fs.paths import split_version
-from millpond.steward.rows.host import host_files, host_plan
+from millpond.steward.rows.host import host_files, host_plan, host_table
 from millpond.steward.scope import as_time, begins_with
 
 if TYPE_CHECKING:
@@ -57,13 +57,11 @@ def describe(scope: Scope, path: str) -> Facts:
 def describe_place(place: Place, *, settings: Settings | None = None) -> Facts:
     """What is known of files of this machine."""
     path = place.path.rstrip("/") or "/"
-    if place.format == "delta":
-        from millpond.kernel.table import delta_table
-
-        table = delta_table(path, settings=settings)
+    if place.reader is not None and place.reader.format.is_table:
+        table = host_table(place, settings=settings)
         return {
             "path": path,
-            "type": "delta",
+            "type": place.format,
             "columns": _columns(table.schema),
             "delta": _delta(table),
         }

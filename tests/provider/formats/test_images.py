@@ -310,6 +310,8 @@ class TestHostAndDelta:
             tx.write_table("/t", [{"n": 1}])
             tx.commit()
         assert rows(fresh(pond), "delta:///t") == [{"n": 1}]
+        with pytest.raises(e.PathTypeError, match=r"versions of its own(.|\n)*/t@v3"):
+            rows(fresh(pond), "delta:///t?version=1")
         assert fresh(pond).derivation.reading("/").match("csv:///t") == []
 
 

@@ -255,6 +255,9 @@ class TestExcelHtml:
         local = html([["Date and Time", "v"], ["1.5.2024 02:00", "1"]])
         url = "excelhtml:///a?time_format=%25d.%25m.%25Y %25H:%25M&time_zone=Europe/Vienna"
         assert rows(url, local) == [{"timestamp": at(1), "v": 1}]
+        for day in ("2024-05-01", "5/1/2024"):
+            daily = rows("excelhtml:///a", html([["Date", "v"], [day, "1"]]))
+            assert daily == [{"timestamp": at(1), "v": 1}]
         url = "excelhtml:///a?time_zone=America/Denver"
         assert rows(url, html([["Time", "v"], ["2024-05-01 00:00", "1"]]))[0]["timestamp"] == at(
             1, 6

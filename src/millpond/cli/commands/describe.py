@@ -47,7 +47,8 @@ def command(
     from millpond.steward.rows.selection import plain_paths
 
     found: list[dict[str, Any]] = []
-    for place in map(parse_place, places):
+    named = [parse_place(text) for text in places]
+    for place in named:
         if place.is_host:
             found.append(describe_place(place, settings=context.settings))
             continue
@@ -59,7 +60,7 @@ def command(
         else:
             found += [describe(scope, path) for path in _paths(scope, place.path, version)]
     if context.as_json:
-        is_one = len(places) == 1 and not is_pattern(places[0])
+        is_one = len(named) == 1 and (named[0].reader or not is_pattern(named[0].path))
         context.out.facts(found[0]) if is_one else context.out.rows(found)
         return
     for number, facts in enumerate(found):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 _AMERICAN: Final = re.compile(
-    r"(\d\d?)/(\d\d?)/(\d{4}) (\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?"
+    r"(\d\d?)/(\d\d?)/(\d{4})"
+    r"(?: (\d\d?):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 )
 
 
@@ -42,7 +43,7 @@ def _parsed(text: str, format_: str | None) -> datetime | None:
     found = _AMERICAN.fullmatch(text)
     if found is None:
         return None
-    month, day, year, hour, minute = (int(found[n]) for n in range(1, 6))
+    month, day, year, hour, minute = (int(found[n] or 0) for n in range(1, 6))
     if found[7]:
         if not 1 <= hour <= 12:
             return None

@@ -45,6 +45,12 @@ def delta_rows(derivation: Derivation, match: Match, asked: DataUrl, reader: Rea
             path=match.path,
             hint=f"a Delta table is a directory with {_LOG} in it",
         )
+    elif reader.options_given:
+        raise PathTypeError(
+            f"{match.path} is a {match.kind} with versions of its own",
+            path=match.path,
+            hint=f"name one of them: {match.path}@v3",
+        )
     else:
         return derivation.rows(match.path)
     format_: Any = reader.format

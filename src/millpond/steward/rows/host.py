@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millpond.base.settings import Settings
+    from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
     from millpond.provider.formats.reader import Raw, Reader
     from millpond.provider.images import Images
@@ -43,7 +44,8 @@ def host_plan(
     """The rows that a place of this machine names: a file, a directory of files, a pattern."""
     path = place.path.rstrip("/") or "/"
     if place.reader is not None and place.reader.format.is_table:
-        return _table(path, place, version, as_of, settings)
+        table = host_table(place, version=version, as_of=as_of, settings=settings)
+        return table.scan().plan()
     if version is not None or as_of is not None:
         raise PathTypeError(
             f"{place.text} is a file of this machine and has no versions",
@@ -125,13 +127,15 @@ def nullable(schema: Struct) -> Struct:
     return Struct(tuple(Field(field.name, field.type) for field in schema))
 
 
-def _table(
-    path: str,
+def host_table(
     place: Place,
-    version: int | None,
-    as_of: int | datetime | None,
-    settings: Settings | None,
-) -> Plan:
+    *,
+    version: int | None = None,
+    as_of: int | datetime | None = None,
+    settings: Settings | None = None,
+) -> DeltaTable:
+    """The Delta table that a place of this machine names."""
+    path = place.path.rstrip("/") or "/"
     if isinstance(as_of, int):
         raise PathTypeError(
             f"{place.text} is a Delta table and has no transactions of a pond",
@@ -143,8 +147,8 @@ def _table(
     given = {"version": version, "as_of": as_of}
     said = {name: value for name, value in given.items() if value is not None}
     options = place.reader.options.model_copy(update=said)
-    plan: Plan = format_.table(path, options, settings=settings).scan().plan()
-    return plan
+    table: DeltaTable = format_.table(path, options, settings=settings)
+    return table
 
 
 def host_files(path: str) -> list[str]:

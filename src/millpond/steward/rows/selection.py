@@ -136,6 +136,13 @@ def format_rows(scope: Scope, place: Place, found: Sequence[Match]) -> Rows:
 
 
 def _format_plan(scope: Scope, place: Place, which: Which) -> Plan:
+    assert place.reader is not None
+    if which.version is not None and place.reader.format.is_table:
+        raise PathTypeError(
+            f"{place.text} is a table with versions of its own",
+            path=place.path,
+            hint=f"name one of them: ?version={which.version}",
+        )
     found = [replace(match, path=match.path + which.suffix) for match in matches(scope, place)]
     return _in_time(format_rows(scope, place, found).plan(), place.text, which)
 
