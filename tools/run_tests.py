@@ -4,14 +4,24 @@
 
 Each has about half of the work, and one of two cores would be idle otherwise. What the Spark tests
 print comes when both are done. The exit code is that of the one that failed.
+
+Their files are in memory where there is room: a pond syncs every file that it writes, and tests
+would wait for the disk. They are gone at the end; run a test that failed by itself to look at what
+it leaves.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
+
+MEMORY = Path("/dev/shm")
+ROOM = 8 << 30
+"""What has to be free there; the tests write less than 3 GiB."""
 
 
 def main(wanted: str) -> int:
@@ -19,7 +29,12 @@ def main(wanted: str) -> int:
     pytest = [sys.executable, "-m", "pytest"]
     # Tests start many processes, and each would compile what it imports.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    with tempfile.TemporaryFile() as said:
+    is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
+    with (
+        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryDirectory(dir=MEMORY if is_roomy else None) as place,
+    ):
+        environment["TMPDIR"] = place
         spark = subprocess.Popen(
             [*pytest, "-p", "no:cacheprovider", "-m", f"spark and ({wanted})"],
             stdout=said,

@@ -56,7 +56,7 @@ def in_bucket(server: S3Server, kind: str, **sizes: int) -> Crowd:
 @pytest.mark.s3
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_few_writers_in_an_object_store(s3_server: S3Server, tmp_path: Path, kind: str) -> None:
-    race(in_bucket(s3_server, kind, writers=3, each=4, readers=1), tmp_path)
+    race(in_bucket(s3_server, kind, writers=3, each=3, readers=1), tmp_path)
 
 
 @pytest.mark.slow

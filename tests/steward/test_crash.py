@@ -115,7 +115,7 @@ def sweep_changes(place: str, prepared: Path, times: range) -> None:
 
 
 def test_killed_at_some_changes_of_the_store(place: str, prepared: Path) -> None:
-    sweep_changes(place, prepared, range(3, 200, 9))
+    sweep_changes(place, prepared, range(3, 200, 13))
 
 
 @pytest.mark.slow

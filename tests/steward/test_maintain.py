@@ -306,9 +306,12 @@ def test_the_oplog_is_compacted_behind_others(pond: Pond, monkeypatch: pytest.Mo
     assert mp.open(pond.location).fsck().is_sound
 
 
+TURNS = 6
+
+
 def append_many(location: str, number: int) -> None:
     pond = mp.open(location)
-    for count in range(15):
+    for count in range(TURNS):
         while True:
             try:
                 with pond.write() as tx:
@@ -336,9 +339,9 @@ def test_maintenance_beside_many_writers_loses_nothing(pond: Pond) -> None:
     assert done.synced.recovery.is_clean
     scope = mp.open(pond.location).read()
     hours = {row["timestamp"] for row in scope.to_arrow("/a/b/s").to_pylist()}
-    assert len(hours) == 12 + 45 == scope.to_arrow("/a/b/s").num_rows
-    assert len([name for name in scope.children("/a") if name.startswith("f-")]) == 45
-    assert all(scope.to_arrow(f"/t{n}").to_pylist() == [{"n": 14}] for n in range(3))
+    assert len(hours) == 12 + 3 * TURNS == scope.to_arrow("/a/b/s").num_rows
+    assert len([name for name in scope.children("/a") if name.startswith("f-")]) == 3 * TURNS
+    assert all(scope.to_arrow(f"/t{n}").to_pylist() == [{"n": TURNS - 1}] for n in range(3))
     report = mp.open(pond.location).fsck()
     assert report.is_sound
     assert report.root == content_root(scope)

@@ -131,7 +131,7 @@ def _interrupt() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_histories(tmp_path: Path, seed: int) -> None:
-    history(str(tmp_path / "pond"), seed, 15)
+    history(str(tmp_path / "pond"), seed, 10)
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ for number in range(10**6):
 """
 
 
-@pytest.mark.parametrize("acknowledged", [1, 7, 40])
+@pytest.mark.parametrize("acknowledged", [1, 7, 20])
 def test_kill_in_the_middle_of_many_puts(tmp_path: Path, acknowledged: int) -> None:
     writer = start(WRITER, str(tmp_path))
     assert writer.stdout is not None

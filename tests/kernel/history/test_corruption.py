@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.kernel.history.layout import Kind
     from tests.kernel.history.strategies import Case
 
-FAULTS = 12
+FAULTS = 6
 
 
 @given(cases(most_commits=6), SEEDS)

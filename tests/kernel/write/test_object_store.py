@@ -135,21 +135,21 @@ def test_threads_race(s3_server: S3Server, place: str) -> None:
 
     def write(first: int) -> None:
         try:
-            for number in range(3):
+            for number in range(2):
                 with table.update().transaction() as tx:
                     tx.append(ids(2, first + 2 * number))
         except BaseException as error:  # noqa: BLE001
             errors.append(error)
 
-    threads = [threading.Thread(target=write, args=(100 * n,)) for n in range(8)]
+    threads = [threading.Thread(target=write, args=(100 * n,)) for n in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert not errors
     table = table.update()
-    assert table.version == 24
-    assert both(table, s3_server) == sorted(100 * n + i for n in range(8) for i in range(6))
+    assert table.version == 12
+    assert both(table, s3_server) == sorted(100 * n + i for n in range(6) for i in range(4))
     assert both(delta_table(place, settings=s3_server.settings()), s3_server)
 
 
