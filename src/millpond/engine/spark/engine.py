@@ -134,6 +134,27 @@ class SparkEngine:
         except Exception as error:
             raise translate(error) from error
 
+    def pushed_ranges(
+        self,
+        text: str,
+        inputs: Mapping[str, Struct],
+        times: Mapping[str, str],
+        wanted: tuple[str, int | None, int | None],
+    ) -> dict[str, tuple[int | None, int | None]]:
+        """From when to when rows of inputs matter for a range of what a query gives; see `pushed`.
+
+        An engine that runs elsewhere is not asked: it prunes what it reads by itself.
+        """
+        if self._warm() is not None:
+            return {}
+        from millpond.engine.spark.pushed import pushed_ranges
+
+        try:
+            with held_interrupt():
+                return pushed_ranges(text, inputs, times, wanted, self.session)
+        except Exception as error:
+            raise translate(error) from error
+
     def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution | WarmRun:
         schema = to_arrow_schema(plan.schema)
         plan = self._checked(plan, scope)

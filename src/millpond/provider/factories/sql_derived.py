@@ -149,22 +149,34 @@ class DerivedRows:
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The query; a range of time is a filter on it, which Spark pushes down to the inputs."""
-        plan = self._whole()
         if asked.is_all:
-            return plan
+            return self._whole()
         if self.time_column is None:
             raise SchemaError(f"{self.path} is a table and has no time")
-        return in_range(plan, self.time_column, asked)
+        return in_range(self._whole(self._pushed(asked)), self.time_column, asked)
+
+    def _pushed(self, asked: Asked) -> dict[str, Asked]:
+        """Which rows of the inputs matter, so that versions and files are left out early."""
+        from millpond.plan.run import engine_named
+
+        config, column = self._config, self.time_column
+        if column not in self._raw_schema or config.transforms or config.post_transforms:
+            return {}
+        times = {n: r.time_column for n, r in self._inputs.items() if r.time_column is not None}
+        schemas = {name: rows.schema for name, rows in self._inputs.items()}
+        spark: Any = engine_named("spark")
+        found = spark.pushed_ranges(config.query, schemas, times, (column, asked.start, asked.end))
+        return {name: Asked(*ends) for name, ends in found.items()}
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """All rows."""
         del pieces
         return self.plan()
 
-    def _whole(self) -> Plan:
+    def _whole(self, asked: dict[str, Asked] | None = None) -> Plan:
         from millpond.plan.streams import Sql
 
-        plans = self._plans()
+        plans = self._plans(asked)
         made = Sql(self._config.query, tuple(plans), tuple(plans.values()), self._raw_schema)
         return self._reading.transformed(made, self._config.post_transforms)
 

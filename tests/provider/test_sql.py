@@ -1,0 +1,80 @@
+"""Queries as paths, on Spark: columns without running, chains, and ranges that reach the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.provider.ponds import append, at, make, rows_of
+
+import millpond as mp
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from millpond.steward.pond import Pond
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def pond(spark: object, tmp_path: Path) -> Pond:
+    del spark
+    made = mp.create(tmp_path / "pond")
+    for day in range(4):
+        rows = [{"timestamp": at(24 * day + h), "x y": float(h), "site": "a"} for h in range(24)]
+        append(made, "/s", rows)
+    return made
+
+
+def query(pond: Pond, path: str, text: str, **patterns: str) -> None:
+    make(pond, path, "sql-derived-series", patterns=patterns or {"s": "/s"}, query=text)
+
+
+def files_of(pond: Pond, path: str, **wanted: Any) -> int:
+    """How many data files a plan would read."""
+    from millpond.plan.sources import Values
+    from millpond.plan.tree import topological
+
+    plan = pond.read().plan(path, **wanted)
+    return sum(node.data.num_rows for node in topological(plan) if isinstance(node, Values))
+
+
+def test_ranges_reach_the_files(pond: Pond) -> None:
+    some = {"time_start": at(30), "time_end": at(40)}
+    query(pond, "/plain", "SELECT timestamp, 2 * \"x y\" AS x FROM s WHERE site = 'a'")
+    assert files_of(pond, "/plain") == 4
+    assert files_of(pond, "/plain", **some) == 1
+    assert len(rows_of(pond, "/plain", **some)) == 11
+    query(pond, "/daily", "SELECT timestamp, count(*) AS n FROM s GROUP BY timestamp")
+    assert files_of(pond, "/daily", **some) == 1
+    query(pond, "/window",
+          "SELECT timestamp, sum(\"x y\") OVER (ORDER BY timestamp) AS x FROM s")  # fmt: skip
+    assert files_of(pond, "/window", **some) == 4, "what sums up all rows needs all rows"
+    total = sum(float(h) for h in range(24))
+    assert rows_of(pond, "/window", time_start=at(24), time_end=at(24))[0]["x"] == total
+    query(pond, "/shifted", "SELECT timestamp + INTERVAL 1 DAY AS timestamp FROM s")
+    assert len(rows_of(pond, "/shifted", **some)) == 11, "a time that was computed is no column"
+    query(pond, "/twice",
+          "SELECT a.timestamp FROM s a JOIN s b ON a.timestamp = b.timestamp")  # fmt: skip
+    assert len(rows_of(pond, "/twice", **some)) == 11
+
+
+def test_columns_are_known_without_running(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
+    query(pond, "/q", 'SELECT timestamp, "x y" * 2 AS "a.b" FROM s')
+    wanted = ("timestamp", "a.b")
+    assert pond.read().derivation.rows("/q").schema.names == wanted
+    from millpond.engine.spark.engine import SparkEngine
+
+    def refuse(*given: object) -> None:
+        raise AssertionError("Spark was asked again")
+
+    monkeypatch.setattr(SparkEngine, "sql_schema", refuse)
+    assert mp.open(pond.location).read().derivation.rows("/q").schema.names == wanted
+
+
+def test_many_inputs_are_united_by_name(pond: Pond) -> None:
+    append(pond, "/t", [{"timestamp": at(0), "z": 1}])
+    text = "SELECT count(z) AS zs, count(*) AS n, max(timestamp) AS timestamp FROM a"
+    query(pond, "/u", text, a="series:///[st]")
+    assert rows_of(pond, "/u") == [{"zs": 1, "n": 97, "timestamp": at(95)}]
