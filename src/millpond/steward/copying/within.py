@@ -140,5 +140,5 @@ def _check_kind(item: _Item) -> None:
         raise PathTypeError(
             f"{item.path} is a {item.kind} and can't be copied within the pond",
             path=item.path,
-            hint="copy it out, or leave it out",
+            hint=f"write its rows down: pond materialize {item.path} TARGET",
         )
