@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from tests.cli.terminal import on_terminal
 
 import millpond as mp
 
@@ -311,3 +312,10 @@ def test_in_a_process_of_its_own(cli: Cli, real: Real, pond: Pond) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["files"] == 4
     assert done.stderr == "", "no progress where nobody looks"
+
+
+def test_progress_on_a_terminal(cli: Cli, pond: Pond, tmp_path: Path) -> None:
+    code, seen, data = on_terminal("export", "/sensors", "out", cwd=tmp_path, stream="stderr")
+    assert (code, data) == (0, "")
+    assert "exporting" in seen
+    assert "exported 4 paths as 4 files" in seen

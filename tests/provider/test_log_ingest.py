@@ -333,6 +333,16 @@ class TestStreams:
         assert logs.pond.read().read_bytes("/logs/west/access.log") == b"w\nx\n"
         assert logs.pond.read().txn_seq == scope.txn_seq + 1
 
+    def test_named_by_both_patterns(self, tmp_path: Path) -> None:
+        archived = f"{tmp_path}/log/app.log*"
+        logs = configured(tmp_path / "log", mp.create(tmp_path / "p"), archived_pattern=archived)
+        logs.write("app.log", b"one\n")
+        logs.ingest()
+        logs.rotate()
+        logs.write("app.log", b"two\n")
+        assert logs.ingest() == ["/logs/app.log: 4 bytes of app.log (new)"]
+        assert logs.content == b"one\ntwo\n"
+
     def test_no_archived_ones(self, tmp_path: Path) -> None:
         logs = configured(tmp_path / "log", mp.create(tmp_path / "p"), archived_pattern=None)
         logs.write("app.log", b"one\n")

@@ -94,6 +94,8 @@ class LogIngest(NodeFactory[LogIngestConfig]):
 
 def _streams(config: LogIngestConfig) -> Iterator[Stream]:
     archived = [] if config.archived_pattern is None else find(config.archived_pattern)
+    # `app.log*` may be meant to name what `app.log` was rotated to.
+    archived = [file for file in archived if file.path != config.active_pattern]
     rotated = {file.path for file in archived}
     found: dict[tuple[str, ...], Stream] = {}
     for file in find(config.active_pattern, is_active=True):
