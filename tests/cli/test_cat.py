@@ -252,7 +252,7 @@ class TestSql:
         self, full: Cli, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # The settings of the session that runs.
-        monkeypatch.setenv("MILLPOND_SPARK_MASTER", spark.sparkContext.master)
+        monkeypatch.setenv("MILLPOND_SPARK_MASTER", str(spark.sparkContext.master))
         monkeypatch.setenv("MILLPOND_SPARK_DRIVER_MEMORY", "2g")
         text = full.ok("--engine", "spark", "cat", "/s/a", "--explain")
         assert "spark: the engine that was given" in text
