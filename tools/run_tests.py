@@ -36,7 +36,8 @@ def main(wanted: str) -> int:
     ):
         environment["TMPDIR"] = place
         spark = subprocess.Popen(
-            [*pytest, "-p", "no:cacheprovider", "-m", f"spark and ({wanted})"],
+            # The examples in `src` need no Spark: they are not looked for twice.
+            [*pytest, "-p", "no:cacheprovider", "-m", f"spark and ({wanted})", "tests"],
             stdout=said,
             stderr=subprocess.STDOUT,
             env=environment,
