@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SUITES: Final = {
     "engine": "queries on nested events: Arrow engine, DuckDB, hand-written Spark, Spark engine",
     "kernel": "Delta tables: opening, listing, planning, reading, checkpoints, against deltalake",
+    "pipeline": "computed paths: appends, reductions, joins, pivots against hand-written Spark",
     "pond": "transactions, listing, opening and copying, against deltalake and bare imports",
     "startup": "what `import millpond` and `pond --help` cost over bare Python",
 }

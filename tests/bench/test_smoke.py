@@ -156,4 +156,5 @@ def test_a_wrong_suite_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["enigne"])
 
-    assert "no suite 'enigne': choose from engine, kernel, pond, startup" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no suite 'enigne': choose from engine, kernel, pipeline, pond, startup" in said
