@@ -6,13 +6,14 @@ there as a whole or not at all, so two processes that compute the same do no har
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from millpond.base.errors import ObjectNotFoundError
+from millpond.base.errors import ObjectNotFoundError, StoreError
 from millpond.plan.sources import File, Scan
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 DIRECTORY: Final = "cache"
 ROW_GROUP_ROWS: Final = 128 * 1024
+_log = logging.getLogger("millpond.provider")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,11 @@ class Kept:
             return None
 
     def write_text(self, key: str, text: str) -> None:
-        """Keep a note."""
-        self._store.put(self._name(key, "json"), text.encode(), mode="overwrite")
+        """Keep a note; who may only read does without."""
+        try:
+            self._store.put(self._name(key, "json"), text.encode(), mode="overwrite")
+        except StoreError as error:
+            _log.info("a note could not be kept: %s", error.message)
 
     def keep(self, key: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Result:
         """Write a result, in bounded memory; one that came first is as good."""

@@ -115,7 +115,7 @@ class Derivation:
     def _made(self, path: str) -> Rows:
         found, row = self.scope.locate(path), self.scope.row(path)
         if row.entry_type.is_table:
-            return StoredRows(self.scope, path)
+            return StoredRows(self.scope, path, self._notes)
         if not row.entry_type.is_dynamic:
             raise PathTypeError(
                 f"{path} is a {row.entry_type} and has no rows",
@@ -127,6 +127,13 @@ class Derivation:
             raise PathTypeError(f"{path} is a {row.entry_type} and has no rows", path=path)
         with self.computing(found.path):
             return _Guarded(self, found.path, entry.rows())
+
+    @cached_property
+    def _notes(self) -> Kept | None:
+        """Where facts of tables are noted; a transaction that may be taken back notes nothing."""
+        from millpond.steward.read import ReadScope
+
+        return self.kept.of("facts") if isinstance(self.scope, ReadScope) else None
 
     def content(self, path: str) -> bytes:
         """The bytes of a file that is computed."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.fs.entry import from_micros, to_micros
 from millpond.fs.paths import split_version
+from millpond.plan.typejson import schema_from_json, schema_to_json
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 
 if TYPE_CHECKING:
@@ -19,15 +20,21 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
+    from millpond.provider.kept import Kept
     from millpond.steward.scope import Scope
 
 
 class StoredRows:
-    """The rows of a node that was written."""
+    """The rows of a node that was written.
 
-    def __init__(self, scope: Scope, path: str) -> None:
+    Its columns and files are noted: a version of a table never changes, and to look into a thousand
+    logs takes longer than to read a thousand notes.
+    """
+
+    def __init__(self, scope: Scope, path: str, kept: Kept | None = None) -> None:
         self.path = path
         self._scope = scope
+        self._kept = kept
         self._row: Row = scope.row(path)
         latest = scope.row(split_version(path).path)
         self._bounds = (latest.min_override, latest.max_override)
@@ -36,10 +43,10 @@ class StoredRows:
     def _table(self) -> DeltaTable:
         return self._scope.table_of(self._row)
 
-    @property
+    @cached_property
     def schema(self) -> Struct:
         """The columns."""
-        return self._table.schema
+        return schema_from_json(self._facts["schema"])
 
     @property
     def time_column(self) -> str | None:
@@ -51,6 +58,46 @@ class StoredRows:
         """A version of a node never changes; bounds may."""
         one = split_version(self.path).version
         return key_of(self._row.node_id, self._row.version, one, *self._bounds)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """The columns and the files of this version of the table."""
+        row, one = self._row, split_version(self.path).version
+        key = key_of("facts", row.node_id, row.version, row.delta_version, row.staged_commit, one)
+        known = None if self._kept is None else self._kept.read_text(key)
+        if known is not None:
+            found: dict[str, Any] = json.loads(known)
+            return found
+        found = {"schema": schema_to_json(self._table.schema), "files": self._live()}
+        if self._kept is not None:
+            self._kept.write_text(key, json.dumps(found))
+        return found
+
+    def _live(self) -> list[dict[str, Any]]:
+        columns = ("path", "size", "stats", "deletionVector", "modificationTime")
+        found = self._table.files(columns=columns).to_arrow().to_pylist()
+        if split_version(self.path).version is not None:
+            from millpond.steward.temporal.times import added
+
+            wanted = added(self._scope, self.path, self._row)
+            found = [file for file in found if wanted is None or file["path"] in wanted]
+        found.sort(key=lambda file: (file["modificationTime"], file["path"]))
+        return [self._fact(file) for file in found]
+
+    def _fact(self, file: dict[str, Any]) -> dict[str, Any]:
+        vector = file["deletionVector"]
+        hidden = None if vector is None else [vector["pathOrInlineDv"], vector["offset"]]
+        stats = json.loads(file["stats"] or "{}")
+        first = _micros(stats.get("minValues", {}), self.time_column)
+        last = _micros(stats.get("maxValues", {}), self.time_column)
+        return {
+            "path": file["path"],
+            "hidden": hidden,
+            "first": first,
+            "last": None if last is None else last + 999,  # statistics are cut to milliseconds
+            "rows": stats.get("numRecords"),
+            "size": file["size"],
+        }
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The rows; of a series only within its bounds."""
@@ -77,29 +124,11 @@ class StoredRows:
 
     @cached_property
     def _files(self) -> dict[Piece, str]:
-        columns = ("path", "size", "stats", "deletionVector", "modificationTime")
-        found = self._table.files(columns=columns).to_arrow().to_pylist()
-        wanted = None
-        if split_version(self.path).version is not None:
-            from millpond.steward.temporal.times import added
-
-            wanted = added(self._scope, self.path, self._row)
-        files: dict[Piece, str] = {}
-        for file in sorted(found, key=lambda file: (file["modificationTime"], file["path"])):
-            if wanted is None or file["path"] in wanted:
-                files[self._piece(file)] = file["path"]
-        return files
+        return {self._piece(file): file["path"] for file in self._facts["files"]}
 
     def _piece(self, file: dict[str, Any]) -> Piece:
-        vector = file["deletionVector"]
-        hidden = None if vector is None else (vector["pathOrInlineDv"], vector["offset"])
-        key = key_of(self._row.node_id, file["path"], hidden, *self._bounds)
-        stats = json.loads(file["stats"] or "{}")
-        first = _micros(stats.get("minValues", {}), self.time_column)
-        last = _micros(stats.get("maxValues", {}), self.time_column)
-        if last is not None:
-            last += 999  # statistics are cut to milliseconds
-        return Piece(key, first, last, stats.get("numRecords"), file["size"])
+        key = key_of(self._row.node_id, file["path"], file["hidden"], *self._bounds)
+        return Piece(key, file["first"], file["last"], file["rows"], file["size"])
 
 
 def _micros(values: dict[str, Any], column: str | None) -> int | None:
