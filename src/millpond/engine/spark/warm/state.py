@@ -53,25 +53,36 @@ class State:
 
 
 def directory() -> Path:
-    """Where state is kept; only its user gets in."""
-    base = os.environ.get("XDG_STATE_HOME")
-    home = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local" / "state"
-    found = home / "millpond"
+    """Where state is kept; made if it is not there, and only its user gets in."""
+    found = _place()
     try:
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
         found.chmod(0o700)  # fails if it is another user's
     except OSError as error:
-        raise EngineError(
-            f"{found} can't be used: {error.strerror}",
-            engine="spark",
-            hint="set XDG_STATE_HOME to a directory of your own",
-        ) from error
+        raise _unusable(found, error.strerror or str(error)) from error
     return found
+
+
+def _place() -> Path:
+    base = os.environ.get("XDG_STATE_HOME")
+    try:
+        home = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local/state"
+    except RuntimeError as error:  # a user without a home
+        raise _unusable(Path("~/.local/state"), str(error)) from error
+    return home / "millpond"
+
+
+def _unusable(place: Path, why: str) -> EngineError:
+    return EngineError(
+        f"{place} can't be used: {why}",
+        engine="spark",
+        hint="set XDG_STATE_HOME to a directory of your own",
+    )
 
 
 def state_file() -> Path:
     """The file of this machine; a home may be shared by several."""
-    return directory() / f"engine-{socket.gethostname()}.json"
+    return _place() / f"engine-{socket.gethostname()}.json"
 
 
 def log_file() -> Path:
@@ -96,6 +107,7 @@ def read() -> State | None:
 
 def write(state: State) -> None:
     """Tell where the engine is; the file is there as a whole, and nobody else can read it."""
+    directory()
     file = state_file()
     new = file.with_suffix(".new")
     with suppress(FileNotFoundError):
@@ -121,6 +133,7 @@ class Life:
 
     def begin(self) -> bool:
         """Take the lock; False if another one has it."""
+        directory()
         path = state_file().with_suffix(".lock")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
