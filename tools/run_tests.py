@@ -34,6 +34,7 @@ def main(wanted: str) -> int:
         tempfile.TemporaryFile() as said,
         tempfile.TemporaryDirectory(dir=MEMORY if is_roomy else None) as place,
     ):
+        Path(place).chmod(0o755)  # some tests look at it as a user without rights
         environment["TMPDIR"] = place
         spark = subprocess.Popen(
             # The examples in `src` need no Spark: they are not looked for twice.

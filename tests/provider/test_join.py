@@ -133,7 +133,7 @@ class TestJoin:
 HOURS = st.lists(st.integers(0, 40), max_size=10, unique=True)
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @given(st.lists(st.tuples(HOURS, HOURS), min_size=1, max_size=4))
 def test_any_history(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[list[int], list[int]]]

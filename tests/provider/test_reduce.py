@@ -261,7 +261,7 @@ def naive_from_epoch(rows: list[dict[str, Any]], hours: int) -> list[dict[str, A
     ]
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(HISTORIES)
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, history: Any) -> None:
     check_history(tmp_path_factory.mktemp("history"), history)

@@ -153,7 +153,10 @@ def host_table(
 
 def host_files(path: str) -> list[str]:
     """The files that a path or pattern names, in the order of their names; one at least."""
-    found = find_files(path)
+    try:
+        found = find_files(path)
+    except PermissionError as error:
+        raise no_access(path) from error
     if found:
         return found
     if Path(path).is_dir():
