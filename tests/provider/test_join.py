@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,6 +113,25 @@ class TestJoin:
             {"timestamp": at(0), "A.x.sum": 1, "B.x.sum": 1},
             {"timestamp": at(24), "A.x.sum": None, "B.x.sum": 25},
         ]
+
+    def test_inputs_without_rows(self, pond: Pond) -> None:
+        times = pa.array([], pa.timestamp("us", "UTC"))
+        rows = pa.table(
+            {"timestamp": times, "x": pa.array([], pa.float64()), "k": pa.array([], pa.string())}
+        )
+        with pond.write() as tx:
+            tx.append_series("/empty", rows)
+            tx.commit()
+        join(pond, {"pattern": "/empty", "scope": "E"})
+        assert rows_of(pond, "/j") == []
+        assert pond.read().to_arrow("/j").column_names == ["timestamp", "E.x", "E.k"]
+        make(
+            pond, "/p", "timeseries-pivot", in_pattern="/empty", pivot_column="k", value_column="x"
+        )
+        assert rows_of(pond, "/p") == []
+        append(pond, "/empty", [{"timestamp": at(1), "x": 2.0, "k": "a"}])
+        assert rows_of(pond, "/j") == [{"timestamp": at(1), "E.x": 2.0, "E.k": "a"}]
+        assert rows_of(pond, "/p") == [{"timestamp": at(1), "a": 2.0}]
 
     def test_what_can_not_be(self, pond: Pond) -> None:
         series(pond, a=[0])

@@ -174,6 +174,21 @@ class TestReferences:
         pond.variables = {"step": "12h"}
         assert pond.read()["/made"].to_arrow().num_rows == 2
 
+    def test_what_the_environment_says_is_not_repeated(
+        self, pond: Pond, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TOKEN", "hunter2secret")
+        query = {"patterns": {"s": "/s"}, "query": "SELECT '${env:TOKEN}' FROM s WHERE ("}
+        for factory, config in (
+            ("synthetic-timeseries", made_up(interval="${env:TOKEN}")),
+            ("sql-derived-table", query),
+            ("dynamic-dir", directory(("q", "sql-derived-table", query))),
+        ):
+            with pytest.raises(FactoryConfigError) as caught:
+                make(pond, "/secret", factory, config)
+            assert "hunter2" not in str(caught.value)
+            assert "${env:TOKEN}" in str(caught.value)
+
     def test_defaults(self, pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("UNTIL", raising=False)
         make(pond, "/made", "synthetic-timeseries", made_up(end="${env:UNTIL:-2024-01-02}"))

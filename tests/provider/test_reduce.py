@@ -159,6 +159,17 @@ def test_each_match_has_a_directory_of_its_own(pond: Pond) -> None:
     assert rows_of(pond, "/both/all/res=1h.series") == [{"timestamp": at(0), "x.sum": 2}]
 
 
+def test_a_link_is_read_like_a_path(pond: Pond) -> None:
+    append(pond, "/s1", [{"timestamp": at(0), "x": 3}])
+    with pond.write() as tx:
+        tx.make_link("/s2", "s1")
+        tx.commit()
+    make(pond, "/r", "temporal-reduce", in_pattern="/s*", out_pattern="s", resolutions=["1h"],
+         aggregations=[{"type": "sum"}, {"type": "count"}])  # fmt: skip
+    assert pond.read().derivation.reading("/").united("/s*").plan().count(engine="arrow") == 2
+    assert rows_of(pond, "/r/s/res=1h.series") == [{"timestamp": at(0), "x.sum": 6, "x.count": 2}]
+
+
 def test_a_range_of_time_reads_its_pieces_alone(pond: Pond) -> None:
     for day in range(6):
         append(pond, "/s", [{"timestamp": at(24 * day + h / 50), "x": h} for h in range(1200)])

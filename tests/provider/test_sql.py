@@ -60,6 +60,25 @@ def test_ranges_reach_the_files(pond: Pond) -> None:
     assert len(rows_of(pond, "/twice", **some)) == 11
 
 
+def test_a_subquery_needs_all_rows(pond: Pond) -> None:
+    some = {"time_start": at(30), "time_end": at(40)}
+    for number, text in enumerate(
+        (
+            'SELECT timestamp, "x y" - (SELECT avg("x y") FROM s) AS x FROM s',
+            'SELECT timestamp FROM s WHERE "x y" >= (SELECT min("x y") FROM s WHERE site = \'a\')',
+            "SELECT timestamp FROM s WHERE EXISTS (SELECT 1 FROM s WHERE timestamp < '2024-01-02')",
+            "WITH m AS (SELECT max(timestamp) AS t FROM s) SELECT timestamp FROM s, m WHERE t > timestamp",
+        )
+    ):
+        query(pond, f"/sub-{number}", text)
+        inside = [
+            row for row in rows_of(pond, f"/sub-{number}") if at(30) <= row["timestamp"] <= at(40)
+        ]
+        found = rows_of(pond, f"/sub-{number}", **some)
+        assert sorted(found, key=str) == sorted(inside, key=str), text
+        assert len(found) == 11
+
+
 def test_columns_are_known_without_running(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
     query(pond, "/q", 'SELECT timestamp, "x y" * 2 AS "a.b" FROM s')
     wanted = ("timestamp", "a.b")

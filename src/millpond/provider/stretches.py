@@ -94,6 +94,8 @@ class Stretches:
     def all(self) -> list[Stretch]:
         """All stretches in which there are rows, in order."""
         pieces = {name: tuple(rows.pieces()) for name, rows in self.inputs.items()}
+        if not any(pieces.values()):
+            return []
         width = _width([piece for found in pieces.values() for piece in found])
         if width is None:
             keys = [(name, *(piece.key for piece in found)) for name, found in pieces.items()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,16 @@ class United:
         return key_of(*(part.key for part in self.parts))
 
     @cached_property
-    def _owners(self) -> dict[Piece, Rows]:
-        return {piece: part for part in self.parts for piece in part.pieces()}
+    def _owners(self) -> dict[Piece, tuple[Rows, Piece]]:
+        """Whose piece each is. What a link leads to may be here twice, and counts twice."""
+        found: dict[Piece, tuple[Rows, Piece]] = {}
+        for part in self.parts:
+            for piece in part.pieces():
+                own = piece
+                if piece in found:
+                    own = replace(piece, key=key_of("again", part.path, piece.key))
+                found[own] = part, piece
+        return found
 
     def pieces(self) -> Sequence[Piece]:
         """Those of all parts."""
@@ -58,8 +67,8 @@ class United:
         """The rows of some pieces, with the columns of all."""
         by_part: dict[str, tuple[Rows, list[Piece]]] = {}
         for piece in pieces:
-            part = self._owners[piece]
-            by_part.setdefault(part.path, (part, []))[1].append(piece)
+            part, known = self._owners[piece]
+            by_part.setdefault(part.path, (part, []))[1].append(known)
         plans = {path: part.plan_of(chosen) for path, (part, chosen) in by_part.items()}
         return fitted(union_by_name(plans), self.schema)
 

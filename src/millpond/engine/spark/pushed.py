@@ -52,8 +52,11 @@ def pushed_ranges(
         frame = frame.filter(time >= f.timestamp_micros(f.lit(start)))
     if end is not None:
         frame = frame.filter(time <= f.timestamp_micros(f.lit(end)))
+    optimized = frame._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+    if not optimized.subqueriesAll().isEmpty():
+        return {}  # they read inputs, too, and are no children of the plan
     found: dict[str, Range] = {}
-    for leaf, above in _leaves(frame._jdf.queryExecution().optimizedPlan()):  # noqa: SLF001
+    for leaf, above in _leaves(optimized):
         ids = {_id(attribute) for attribute in _seq(leaf.output())}
         name = next((name for expr, name in known.items() if expr in ids), None)
         if name is None or name in found:
