@@ -93,7 +93,10 @@ class Executable(Factory, Protocol):
 def factory(name: str) -> Factory:
     """The factory of a name."""
     found = FACTORIES.get(name)
-    made = found() if isinstance(found, type) else found
+    try:
+        made = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise _unfit(name, f"can't be made: {error}", "its class takes no arguments") from error
     if not isinstance(made, Factory):
         raise _unfit(name, "is no factory", "it needs check()")
     return made

@@ -7,6 +7,8 @@ whenever it is used, and never stored.
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from millpond.base.errors import FactoryConfigError, PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
-from millpond.provider.expand import expanded, has_references
+from millpond.provider.expand import expanded, has_references, unsaid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +60,8 @@ class Entry:
     entries: Callable[[], Mapping[str, Entry]] | None = field(default=None, compare=False)
 
 
-class NodeFactory(Generic[C]):
-    """The base of factories: a model of the configuration, and what is made of it."""
+class ConfiguredFactory(Generic[C]):
+    """The base of factories: a model of the configuration."""
 
     creates: ClassVar[Creates]
     model: type[C]
@@ -74,25 +76,49 @@ class NodeFactory(Generic[C]):
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """The configuration as it is stored; a mistake is an error that names the member."""
         filled = expanded(config, {}, strict=False)
-        try:
-            self.model.model_validate(filled)
-        except ValidationError as error:
-            found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
-            if found:
-                raise wrong_config(found) from None
+        with unsaid():
+            try:
+                self.model.model_validate(filled)
+            except ValidationError as error:
+                found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
+                if found:
+                    raise wrong_config(found) from None
         return config
 
     def parse(self, config: Mapping[str, Any], variables: Mapping[str, str]) -> C:
         """The configuration with what it refers to filled in; what is missing is an error."""
         filled = expanded(config, variables)
-        try:
-            return self.model.model_validate(filled)
-        except ValidationError as error:
-            raise wrong_config(_errors(error)) from None
+        with unsaid():
+            try:
+                return self.model.model_validate(filled)
+            except ValidationError as error:
+                raise wrong_config(_errors(error)) from None
+
+
+class NodeFactory(ConfiguredFactory[C], ABC):
+    """A factory whose nodes are computed."""
+
+    @abstractmethod
+    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
+        """The node of a configuration."""
+
+
+class RowsFactory(NodeFactory[C]):
+    """A factory whose nodes are tables or series, each with one configuration."""
+
+    name: ClassVar[str]
+    """As in `millpond.factories`."""
+
+    @abstractmethod
+    def rows(self, config: C, reading: Reading) -> Rows:
+        """The rows of a node; nothing is read before they are asked for."""
 
     def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
         """The node of a configuration."""
-        raise NotImplementedError
+        del name
+        parsed = self.parse(config, reading.variables)
+        said = json.dumps(config, sort_keys=True, default=str)
+        return Entry(KINDS[self.creates], self.name, said, rows=lambda: self.rows(parsed, reading))
 
 
 def _errors(error: ValidationError) -> Sequence[Mapping[str, Any]]:
@@ -132,9 +158,9 @@ class TransformFactory(NodeFactory[C]):
 
     creates: ClassVar[Creates] = "transform"
 
+    @abstractmethod
     def transform(self, plan: Plan, config: C) -> Plan:
         """The rows, changed."""
-        raise NotImplementedError
 
 
 def node_factory(name: str) -> NodeFactory[Any]:

@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from millpond.base.errors import FactoryConfigError, PathSyntaxError
 from millpond.fs.entry import EntryType
-from millpond.fs.factory import factory
+from millpond.fs.factory import factory, kind_of
 from millpond.fs.paths import check_name, child
 from millpond.provider.expand import has_references
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory, node_factory
@@ -107,10 +107,10 @@ class DynamicDir(NodeFactory[DynamicDirConfig]):
 
 
 def _entry(given: EntryConfig, reading: Reading) -> Entry:
-    made = node_factory(given.factory)
-    if made.kind is EntryType.EXECUTABLE:
+    if kind_of(given.factory) is EntryType.EXECUTABLE:
         raise FactoryConfigError(
             f"{given.name}: {given.factory} is to be run, and can't be in a directory of nodes",
             hint="make it a node of its own: pond mknod",
         )
+    made = node_factory(given.factory)
     return made.entry(given.name, given.config, reading.at(child(reading.path, given.name)))

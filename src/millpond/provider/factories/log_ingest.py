@@ -23,7 +23,7 @@ from millpond.base.errors import FactoryConfigError, PathExistsError, PathSyntax
 from millpond.fs.entry import EntryType
 from millpond.fs.glob import Pattern
 from millpond.fs.paths import join, parts
-from millpond.provider.factory import Config, Creates, NodeFactory
+from millpond.provider.factory import Config, ConfiguredFactory, Creates
 from millpond.provider.logs.files import LogFile, find, new_bytes
 from millpond.provider.logs.news import Known, News, news
 
@@ -72,7 +72,7 @@ class Stream:
     archived: list[LogFile] = field(default_factory=list)
 
 
-class LogIngest(NodeFactory[LogIngestConfig]):
+class LogIngest(ConfiguredFactory[LogIngestConfig]):
     """The factory."""
 
     creates: ClassVar[Creates] = "executable"

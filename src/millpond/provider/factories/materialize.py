@@ -11,17 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pydantic import ValidationError, field_validator
+from pydantic import field_validator
 
 from millpond.base.errors import PathSyntaxError
-from millpond.fs.entry import EntryType
 from millpond.fs.paths import parts
-from millpond.provider.expand import expanded
-from millpond.provider.factory import Config, Creates, wrong_config
+from millpond.provider.factory import Config, ConfiguredFactory, Creates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from millpond.fs.factory import Run
 
 SOURCE_KEY: Final = "millpond.source_key"
@@ -45,29 +41,18 @@ class MaterializeConfig(Config):
         return path
 
 
-class Materialize:
+class Materialize(ConfiguredFactory[MaterializeConfig]):
     """The factory."""
 
     creates: ClassVar[Creates] = "executable"
-    kind: ClassVar[EntryType] = EntryType.EXECUTABLE
+    model = MaterializeConfig
     modes: tuple[str, ...] = ("refresh", "always")
     summary: ClassVar[str] = "writes the rows of a computed node down as a table"
-
-    def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The configuration, if it is one."""
-        self._parse(config)
-        return config
-
-    def _parse(self, config: Mapping[str, Any]) -> MaterializeConfig:
-        try:
-            return MaterializeConfig.model_validate(config)
-        except ValidationError as error:
-            raise wrong_config([dict(each) for each in error.errors()]) from None
 
     def run(self, run: Run) -> None:
         """Write the rows, unless the source is what it was; mode `always` writes in any case."""
         scope = run.read()
-        config = self._parse(expanded(dict(run.config), scope.pond.variables))
+        config = self.parse(run.config, scope.pond.variables)
         rows = scope.derivation.rows(config.source)
         if run.mode != "always" and _key(scope, config.target) == rows.key:
             return

@@ -20,13 +20,13 @@ from pydantic import Field, field_validator
 
 from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SqlError
 from millpond.plan.sqltext import check_sql
-from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.schemas import sql_schema
 from millpond.provider.times import in_range, time_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -181,25 +181,18 @@ class DerivedRows:
         return self._reading.transformed(made, self._config.post_transforms)
 
 
-class _SqlDerived(NodeFactory[SqlDerivedConfig]):
+class _SqlDerived(RowsFactory[SqlDerivedConfig]):
     model = SqlDerivedConfig
 
-    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
-        """The node of a configuration."""
-        del name
-        parsed = self.parse(config, reading.variables)
-        is_series = self.creates == "series"
-        return Entry(
-            KINDS[self.creates],
-            f"sql-derived-{self.creates}",
-            json.dumps(config, sort_keys=True),
-            rows=lambda: DerivedRows(parsed, reading, is_series=is_series),
-        )
+    def rows(self, config: SqlDerivedConfig, reading: Reading) -> Rows:
+        """What the query gives."""
+        return DerivedRows(config, reading, is_series=self.creates == "series")
 
 
 class SqlDerivedTable(_SqlDerived):
     """One file for each input."""
 
+    name = "sql-derived-table"
     creates: ClassVar[Creates] = "table"
     summary = "a table computed by a query over other paths"
 
@@ -207,5 +200,6 @@ class SqlDerivedTable(_SqlDerived):
 class SqlDerivedSeries(_SqlDerived):
     """Any number of files for each input, united by the names of columns; all versions."""
 
+    name = "sql-derived-series"
     creates: ClassVar[Creates] = "series"
     summary = "a series computed by a query over other paths, many files each"

@@ -16,23 +16,22 @@ A point's value is the sum of its components. `end` does not belong to the serie
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from millpond.fs.entry import to_micros
 from millpond.plan import types as t
 from millpond.provider.durations import Micros
-from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.kept import scan_of
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import in_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
     from millpond.provider.reading import Reading
+    from millpond.provider.rows import Rows
 
 BATCH_ROWS: Final = 64 * 1024
 MOST_ROWS: Final = 500_000_000
@@ -197,21 +197,14 @@ def _noise(index: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.float64]:
     return (mixed >> np.uint64(11)).astype(np.float64) / (1 << 52) - 1
 
 
-class SyntheticTimeseries(NodeFactory[SyntheticConfig]):
+class SyntheticTimeseries(RowsFactory[SyntheticConfig]):
     """The factory."""
 
+    name = "synthetic-timeseries"
     creates: ClassVar[Creates] = "series"
     model = SyntheticConfig
     summary = "a made-up series: sines, triangles, squares, lines, noise"
 
-    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
-        """The node of a configuration."""
-        del name
-        parsed = self.parse(config, reading.variables)
-        said = json.dumps(config, sort_keys=True, default=str)
-        return Entry(
-            KINDS[self.creates],
-            "synthetic-timeseries",
-            said,
-            rows=lambda: SyntheticRows(parsed, reading),
-        )
+    def rows(self, config: SyntheticConfig, reading: Reading) -> Rows:
+        """What the configuration describes."""
+        return SyntheticRows(config, reading)

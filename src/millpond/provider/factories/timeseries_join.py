@@ -14,7 +14,6 @@ of a range belong to it, or `end` does not if the next one begins there.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -27,7 +26,7 @@ from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
 from millpond.plan.types import is_orderable
 from millpond.plan.unite import union_by_name
-from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
 from millpond.provider.times import in_range, time_column
@@ -225,16 +224,14 @@ class JoinedRows:
         return self._stretches.plan_of(pieces)
 
 
-class TimeseriesJoin(NodeFactory[TimeseriesJoinConfig]):
+class TimeseriesJoin(RowsFactory[TimeseriesJoinConfig]):
     """The factory."""
 
+    name = NAME
     creates: ClassVar[Creates] = "series"
     model = TimeseriesJoinConfig
     summary = "series side by side, one row for each time that any of them has"
 
-    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
-        """The node of a configuration."""
-        del name
-        parsed = self.parse(config, reading.variables)
-        said = json.dumps(config, sort_keys=True)
-        return Entry(KINDS[self.creates], NAME, said, rows=lambda: JoinedRows(parsed, reading))
+    def rows(self, config: TimeseriesJoinConfig, reading: Reading) -> Rows:
+        """One row for each time."""
+        return JoinedRows(config, reading)

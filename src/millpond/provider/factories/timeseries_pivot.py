@@ -26,14 +26,14 @@ from millpond.plan.expr import col, lit
 from millpond.plan.types import STRING, is_orderable
 from millpond.plan.unite import fitted
 from millpond.provider.factories.timeseries_join import Input, JoinedRows, TimeseriesJoinConfig
-from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
+from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.reduce.partials import cover
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
 from millpond.provider.times import time_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -241,20 +241,14 @@ def _no_input(path: str, url: str) -> PathNotFoundError:
     )
 
 
-class TimeseriesPivot(NodeFactory[TimeseriesPivotConfig]):
+class TimeseriesPivot(RowsFactory[TimeseriesPivotConfig]):
     """The factory."""
 
+    name = NAME
     creates: ClassVar[Creates] = "series"
     model = TimeseriesPivotConfig
     summary = "one column for each value of a column, or for each of many inputs"
 
-    def entry(self, name: str, config: Mapping[str, Any], reading: Reading) -> Entry:
-        """The node of a configuration."""
-        del name
-        parsed = self.parse(config, reading.variables)
-        said = json.dumps(config, sort_keys=True)
-
-        def rows() -> Rows:
-            return _wide(parsed, reading) if parsed.pattern else PivotedRows(parsed, reading)
-
-        return Entry(KINDS[self.creates], NAME, said, rows=rows)
+    def rows(self, config: TimeseriesPivotConfig, reading: Reading) -> Rows:
+        """The rows of either form."""
+        return _wide(config, reading) if config.pattern else PivotedRows(config, reading)

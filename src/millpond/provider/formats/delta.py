@@ -12,6 +12,7 @@ from millpond.provider.formats.format import Format, Options
 if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.kernel.table import DeltaTable
+    from millpond.provider.formats.format import Parsed, Source
 
 
 class DeltaOptions(Options):
@@ -34,6 +35,11 @@ class Delta(Format[DeltaOptions]):
     summary: ClassVar[str] = "Delta tables"
     guesses: ClassVar[bool] = False
     is_table: ClassVar[bool] = True
+
+    def parse(self, source: Source, options: DeltaOptions) -> Parsed:
+        """A file is never a table."""
+        del options
+        raise source.failed("is a file, and no table", hint="name the table's directory")
 
     def table(
         self, location: str, options: DeltaOptions, *, settings: Settings | None = None

@@ -6,6 +6,7 @@ of one file into batches. It may be asked for the bytes more than once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -73,7 +74,7 @@ class Parsed:
     batches: Iterable[pa.RecordBatch]
 
 
-class Format(Generic[Opts]):
+class Format(ABC, Generic[Opts]):
     """The base of formats."""
 
     options: type[Opts]
@@ -94,9 +95,9 @@ class Format(Generic[Opts]):
         del name
         return options
 
+    @abstractmethod
     def parse(self, source: Source, options: Opts) -> Parsed:
         """The rows of a file."""
-        raise NotImplementedError
 
     # What engines can do by themselves
 
@@ -107,7 +108,7 @@ class Format(Generic[Opts]):
 
     def scan(self, files: list[tuple[str, int]], columns: Struct, options: Opts) -> Plan:
         """The rows of files, by path and size, for an engine to read."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has columns() but no scan()")
 
 
 def format_named(name: str) -> Format[Any]:

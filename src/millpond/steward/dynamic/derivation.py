@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CycleError, PathTypeError
+from millpond.base.errors import CycleError, MillpondError, PathTypeError, PluginError
 from millpond.fs.entry import EntryType
+from millpond.fs.factory import FACTORIES, factory
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
+from millpond.provider.expand import unsaid
 from millpond.provider.factory import node_factory, transform_factory
 from millpond.provider.formats.format import format_named
 from millpond.provider.formats.reader import parse_url, reader_of
@@ -70,8 +72,8 @@ class Derivation:
         self._rows: dict[str, Rows] = {}
 
     @contextmanager
-    def computing(self, path: str) -> Iterator[None]:
-        """While a path is computed, nobody it asks may ask for it."""
+    def computing(self, path: str, factory: str) -> Iterator[None]:
+        """While a path is computed, nobody it asks may ask for it; its factory may fail."""
         if path in self._stack:
             way = (*self._stack[self._stack.index(path) :], path)
             raise CycleError(
@@ -81,7 +83,8 @@ class Derivation:
             )
         self._stack.append(path)
         try:
-            yield
+            with unsaid(), _failing(path, factory):
+                yield
         finally:
             self._stack.pop()
 
@@ -95,14 +98,15 @@ class Derivation:
         if known is not None:
             return known
         config = json.loads(row.config or "{}")
-        with self.computing(path):
-            return node_factory(row.factory or "").entry(row.name, config, self.reading(path))
+        name = row.factory or ""
+        with self.computing(path, name):
+            return node_factory(name).entry(row.name, config, self.reading(path))
 
     def entries(self, path: str, row: Row) -> Mapping[str, Entry]:
         """What is in a directory that a factory makes."""
         entry = self.entry(path, row)
         assert entry.entries is not None
-        with self.computing(path):
+        with self.computing(path, entry.factory):
             return entry.entries()
 
     def rows(self, path: str) -> Rows:
@@ -125,8 +129,8 @@ class Derivation:
         entry = self.entry(found.path, row)
         if entry.rows is None:
             raise PathTypeError(f"{path} is a {row.entry_type} and has no rows", path=path)
-        with self.computing(found.path):
-            return _Guarded(self, found.path, entry.rows())
+        with self.computing(found.path, entry.factory):
+            return _Guarded(self, found.path, entry.factory, entry.rows())
 
     @cached_property
     def _notes(self) -> Kept | None:
@@ -141,7 +145,7 @@ class Derivation:
         entry = self.entry(found.path, self.scope.row(path))
         if entry.content is None:
             raise PathTypeError(f"{path} is a {entry.kind} and has no bytes", path=path)
-        with self.computing(found.path):
+        with self.computing(found.path, entry.factory):
             return entry.content()
 
     def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
@@ -190,43 +194,65 @@ class Derivation:
 class _Guarded:
     """Rows that are computed: those whom they ask can't ask for them."""
 
-    def __init__(self, derivation: Derivation, path: str, rows: Rows) -> None:
+    def __init__(self, derivation: Derivation, path: str, factory: str, rows: Rows) -> None:
         self.path = path
+        self._factory = factory
         self._derivation = derivation
         self._rows = rows
+
+    def _computing(self) -> AbstractContextManager[None]:
+        return self._derivation.computing(self.path, self._factory)
 
     @cached_property
     def schema(self) -> Struct:
         """The columns."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.schema
 
     @cached_property
     def time_column(self) -> str | None:
         """Which column is the time."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.time_column
 
     @cached_property
     def key(self) -> str:
         """Names the content."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.key
 
     def pieces(self) -> Sequence[Piece]:
         """The parts."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.pieces()
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The rows that are wanted."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.plan(asked)
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """The rows of some parts."""
-        with self._derivation.computing(self.path):
+        with self._computing():
             return self._rows.plan_of(pieces)
+
+
+@contextmanager
+def _failing(path: str, name: str) -> Iterator[None]:
+    """What a factory of somebody else raises is an error that names the factory and the path."""
+    try:
+        yield
+    except MillpondError:
+        raise
+    except Exception as error:
+        if type(factory(name)).__module__.startswith("millpond."):
+            raise
+        raise PluginError(
+            f"{path} can't be computed, {name} failed: {type(error).__name__}: {error}",
+            group=FACTORIES.group,
+            name=name,
+            hint="the factory is broken, or its configuration is not what it expects",
+        ) from error
 
 
 class PondReading:
@@ -324,8 +350,9 @@ class PondReading:
     def transformed(self, plan: Plan, transforms: Sequence[object]) -> Plan:
         """Rows after transforms."""
         for name, config in map(self._transform, transforms):
-            factory = transform_factory(name)
-            plan = factory.transform(plan, factory.parse(config, self.variables))
+            found = transform_factory(name)
+            with _failing(self.path, name):
+                plan = found.transform(plan, found.parse(config, self.variables))
         return plan
 
     def transforms_key(self, transforms: Sequence[object]) -> str:
