@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,3 +54,11 @@ def s3_server() -> Iterator[S3Server]:
     """An S3 server that forgets everything at the end; who uses it makes buckets of their own."""
     with S3Server() as server:
         yield server
+
+
+@pytest.fixture
+def common() -> Iterator[Path]:
+    """A directory that every user of this machine can reach."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.rights import without_rights
 
 import millpond as mp
 from millpond.base import errors as e
@@ -25,7 +24,7 @@ from millpond.steward.copying.within import copy_within
 from millpond.steward.places import parse_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from millpond.steward.copying import Copied
     from millpond.steward.pond import Pond
@@ -44,27 +43,6 @@ def files(tmp_path: Path) -> Path:
     found = tmp_path / "files"
     found.mkdir()
     return found
-
-
-@pytest.fixture
-def common() -> Iterator[Path]:
-    """A directory that every user of this machine can reach."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
-
-
-@contextmanager
-def without_rights() -> Iterator[None]:
-    """Files that nobody may touch are just that, also for who runs the tests as root."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
 
 
 def ignore(count: int) -> None:

@@ -1,7 +1,8 @@
 """`Kept`: results under `cache/`, each named by the key of what it was computed from.
 
 They are derived and disposable: deleting them loses nothing. A result is a Parquet file that is
-there as a whole or not at all, so two processes that compute the same do no harm.
+there as a whole or not at all, so two processes that compute the same do no harm. Who may not write
+into the pond keeps results in a directory of the user's own.
 """
 
 from __future__ import annotations
@@ -10,23 +11,30 @@ import logging
 import os
 import tempfile
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from millpond.base.errors import ObjectNotFoundError, StoreError
+from millpond.base.errors import ObjectNotFoundError, StoreAccessError, StoreError
+from millpond.base.store import open_store
 from millpond.plan.sources import File, Scan
+from millpond.provider.rows import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
-    from millpond.base.store import Store
+    from millpond.base.store import ObjectMeta, PutMode, Store
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
 
 DIRECTORY: Final = "cache"
 ROW_GROUP_ROWS: Final = 128 * 1024
+TOUCHED_AFTER: Final = timedelta(days=1)
+"""A result that is used says so this often, so that upkeep removes only what is not."""
+_OVER: Final[PutMode] = "overwrite"
 _log = logging.getLogger("millpond.provider")
 
 
@@ -49,40 +57,77 @@ class Counts:
     rows_made: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where results are."""
+
+    store: Store
+    location: str
+    """As scans name it."""
+
+
+class Places:
+    """The pond, and the user's own directory where the pond can't be written."""
+
+    def __init__(self, store: Store, location: str) -> None:
+        self.pond = Place(store, location)
+
+    @cached_property
+    def own(self) -> Place | None:
+        """Of the user; None if there is no home. It is made when something is put there."""
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        try:
+            home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+        except RuntimeError:
+            return None
+        directory = str(home / "millpond" / key_of(self.pond.location)[:16])
+        return Place(open_store(directory, durable=False), directory)
+
+    def all(self) -> list[Place]:
+        """Those that may have results."""
+        own = self.own
+        return [self.pond] if own is None or not Path(own.location).exists() else [self.pond, own]
+
+
 class Kept:
     """The results of one kind: images of formats, partial aggregates, stretches of joins."""
 
-    def __init__(self, store: Store, location: str, kind: str) -> None:
-        self._store = store
-        self._location = location
+    def __init__(self, places: Places, kind: str) -> None:
+        self._places = places
         self.kind = kind
         self.counts = Counts()
 
     def of(self, kind: str) -> Kept:
         """Those of another kind."""
-        return Kept(self._store, self._location, kind)
+        return Kept(self._places, kind)
 
     def find(self, key: str) -> Result | None:
         """The result of a key, if it was kept."""
         name = self._name(key)
-        try:
-            meta = self._store.head(name)
-        except ObjectNotFoundError:
-            return None
-        self.counts.found += 1
-        return Result(key, f"{self._location}/{name}", meta.size)
+        for place in self._places.all():
+            try:
+                meta = place.store.head(name)
+            except ObjectNotFoundError:
+                continue
+            self.counts.found += 1
+            if datetime.now(UTC) - meta.modified > TOUCHED_AFTER:
+                _touch(place.store, name)
+            return Result(key, f"{place.location}/{name}", meta.size)
+        return None
 
     def read_text(self, key: str) -> str | None:
         """A note, if it was kept."""
-        try:
-            return self._store.get(self._name(key, "json")).decode()
-        except ObjectNotFoundError:
-            return None
+        for place in self._places.all():
+            try:
+                return place.store.get(self._name(key, "json")).decode()
+            except ObjectNotFoundError:
+                continue
+        return None
 
     def write_text(self, key: str, text: str) -> None:
-        """Keep a note; who may only read does without."""
+        """Keep a note; who can't, does without."""
         try:
-            self._store.put(self._name(key, "json"), text.encode(), mode="overwrite")
+            self._put(lambda store: store.put(self._name(key, "json"), text.encode(), mode=_OVER))
         except StoreError as error:
             _log.info("a note could not be kept: %s", error.message)
 
@@ -105,11 +150,29 @@ class Kept:
     def keep_file(self, key: str, file: Path) -> Result:
         """Take over a Parquet file that was written already."""
         name = self._name(key)
-        meta = self._store.put_file(name, file, mode="overwrite")
-        return Result(key, f"{self._location}/{name}", meta.size)
+        place, meta = self._put(lambda store: store.put_file(name, file, mode=_OVER))
+        return Result(key, f"{place.location}/{name}", meta.size)
+
+    def _put(self, put: Callable[[Store], ObjectMeta]) -> tuple[Place, ObjectMeta]:
+        """In the pond, or else in the user's own place."""
+        try:
+            return self._places.pond, put(self._places.pond.store)
+        except StoreAccessError as error:
+            own = self._places.own
+            if own is None:
+                raise
+            _log.info("results are kept in %s: %s", own.location, error.message)
+            return own, put(own.store)
 
     def _name(self, key: str, suffix: str = "parquet") -> str:
         return f"{DIRECTORY}/{self.kind}/{key[:2]}/{key}.{suffix}"
+
+
+def _touch(store: Store, name: str) -> None:
+    try:
+        store.touch(name)
+    except StoreError as error:
+        _log.info("the use of a result could not be noted: %s", error.message)
 
 
 def scan_of(results: Sequence[Result], schema: Struct) -> Plan:

@@ -324,6 +324,16 @@ class StoreConformance:
             assert all(reader.result() for reader in readers)
         assert store.get("a") == versions[-1]
 
+    def test_touch_changes_no_object(self, store: Store) -> None:
+        """An object that is touched is what it was, and not older."""
+        store.put("a", b"1")
+        before = store.head("a").modified
+        store.touch("a")
+        assert store.get("a") == b"1"
+        assert store.head("a").modified >= before
+        with pytest.raises(ObjectNotFoundError):
+            store.touch("b")
+
     def test_sweep_keeps_objects(self, store: Store) -> None:
         """Sweeping removes no object, however old."""
         store.put("a", b"1")

@@ -157,6 +157,11 @@ class LocalStore:
         except ObjectNotFoundError:
             return
 
+    def touch(self, path: str) -> None:
+        """Make its time of modification now."""
+        with translated(path, root=self._root):
+            os.utime(self._file(path))
+
     def sweep(self, *, before: datetime) -> int:
         """Remove temporary files that were last written before that time."""
         removed = 0

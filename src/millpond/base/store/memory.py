@@ -149,6 +149,13 @@ class MemoryStore:
         with self._lock:
             self._objects.pop(key, None)
 
+    def touch(self, path: str) -> None:
+        """Make its time of modification now."""
+        with self._lock:
+            found = self._find(path)
+            meta = replace(found.meta, modified=self._clock.now())
+            self._objects[self._prefix + path] = found._replace(meta=meta)
+
     def sweep(self, *, before: datetime) -> int:  # noqa: ARG002
         """Nothing is ever left over in memory."""
         return 0

@@ -154,6 +154,10 @@ class ObjectStore:
         with suppress(ObjectNotFoundError), translated(path, url=self._url):
             obstore.delete(self._raw, path)
 
+    def touch(self, path: str) -> None:
+        """The time of an object is that of its last put: nothing is changed."""
+        self.head(path)
+
     def sweep(self, *, before: datetime) -> int:
         """Remove temporary objects that are older than that time."""
         old = [m.path for m in self._pages("") if is_leftover(m.path) and m.modified < before]

@@ -116,6 +116,13 @@ class Store(Protocol):
         """
         ...
 
+    def touch(self, path: str) -> None:
+        """Make the object's time of modification now, where a store can do that cheaply.
+
+        Object stores can't: there the time stays, and nothing is said.
+        """
+        ...
+
     def sweep(self, *, before: datetime) -> int:
         """Remove what unfinished puts left before that time, and say how much it was.
 

@@ -24,7 +24,7 @@ from millpond.provider.formats.reader import parse_url, reader_of
 from millpond.provider.formats.rows import FormatRows
 from millpond.provider.images import KIND as IMAGES
 from millpond.provider.images import Images
-from millpond.provider.kept import Kept
+from millpond.provider.kept import Kept, Places
 from millpond.provider.reading import Match
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.united import United
@@ -188,7 +188,7 @@ class Derivation:
 
         pond = self.scope.pond
         store = open_store(pond.location, settings=pond.settings, durable=False)
-        return Kept(store, pond.location, "results")
+        return Kept(Places(store, pond.location), "results")
 
 
 class _Guarded:

@@ -1,7 +1,8 @@
 """What nothing needs any more: objects that no version of any node names, and that are old enough.
 
 All versions that rows of the OpLog tell of are kept with all they need. What goes is what crashes
-and lost races left, files that compaction has replaced, and commits of the OpLog's log.
+and lost races left, files that compaction has replaced, commits of the OpLog's log, and results
+that were computed and have not been used for so long.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from millpond.kernel.names import LOG_DIRECTORY, STAGED_COMMITS, parse_name
 from millpond.kernel.table import delta_table
 from millpond.kernel.write.clean import clean_log
 from millpond.kernel.write.state import Tombstones
+from millpond.provider.kept import DIRECTORY as RESULTS
 from millpond.steward.control.upkeep import find_old
 from millpond.steward.keeping.alive import scopes_of
 from millpond.steward.write import WriteScope
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from millpond.fs.tree import Tree
     from millpond.steward.pond import Pond
 
-Kind = Literal["rows", "log", "data", "staged", "table", "blob", "control"]
+Kind = Literal["rows", "log", "data", "staged", "table", "blob", "control", "cache"]
 _DATA: Final = "data/"
 _A_MOMENT: Final = 60_000
 """Milliseconds that may pass between the last checkpoint and now."""
@@ -90,6 +92,7 @@ class _Vacuum:
         yield from self._log()
         yield from self._tables()
         yield from self._blobs()
+        yield from self._results()
         for path in find_old(self.pond.control.log):
             known = self.objects.get(f"control/{path}")
             yield Garbage("control", f"control/{path}", known.size if known is not None else 0)
@@ -204,6 +207,18 @@ class _Vacuum:
             # A transaction may rely on one that nothing names yet, if it is young.
             if meta.path not in named and meta.modified < self.before - YOUNG:
                 yield Garbage("blob", meta.path, meta.size)
+
+    # Results
+
+    def _results(self) -> Iterator[Garbage]:
+        """A result and the note that goes with it are used together."""
+        by_key: dict[str, list[ObjectMeta]] = {}
+        for path, meta in self.objects.items():
+            if path.startswith(f"{RESULTS}/") and path.endswith((".parquet", ".json")):
+                by_key.setdefault(path.rpartition(".")[0], []).append(meta)
+        for metas in by_key.values():
+            if all(meta.modified < self.before for meta in metas):
+                yield from (Garbage("cache", meta.path, meta.size) for meta in metas)
 
 
 def _all_rows(tree: Tree) -> Iterator[Row]:

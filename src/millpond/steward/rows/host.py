@@ -114,11 +114,11 @@ def _images() -> Images:
     from millpond.base.settings import Settings
     from millpond.base.store import open_store
     from millpond.provider.images import KIND, Images
-    from millpond.provider.kept import Kept
+    from millpond.provider.kept import Kept, Places
 
     directory = tempfile.TemporaryDirectory(prefix="millpond-")
     atexit.register(directory.cleanup)
-    kept = Kept(open_store(directory.name, durable=False), directory.name, KIND)
+    kept = Kept(Places(open_store(directory.name, durable=False), directory.name), KIND)
     return Images(kept, settings=Settings.load().with_overrides(engine="arrow"))
 
 
