@@ -114,6 +114,56 @@ class TestJoin:
             {"timestamp": at(24), "A.x.sum": None, "B.x.sum": 25},
         ]
 
+    def test_a_time_that_transforms_have_changed(
+        self, pond: Pond, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(stretches, "STRETCH_ROWS", 10)
+        hours = range(0, 4000, 20)
+        append(pond, "/a", [{"timestamp": at(h), "x": h} for h in hours])
+        append(pond, "/b", [{"time": at(h), "y": h} for h in hours])
+        renamed = {"factory": "column-rename", "config": {"renames": {"time": "timestamp"}}}
+        join(pond, {"pattern": "/a"}, {"pattern": "/b", "transforms": [renamed]})
+        assert rows_of(pond, "/j") == [{"timestamp": at(h), "x": h, "y": h} for h in hours]
+        some = {"time_start": at(400), "time_end": at(420)}
+        assert [row["y"] for row in rows_of(pond, "/j", **some)] == [400, 420]
+        with mp.collect_stats() as seen:
+            append(pond, "/a", [{"timestamp": at(4000), "x": 1}])
+            assert len(rows_of(pond, "/j")) == 201
+        assert seen.rows_decoded < 700
+
+    def test_a_time_that_is_not_that_of_the_series(self, pond: Pond) -> None:
+        hours = range(0, 4000, 4)
+        rows = [{"timestamp": at(h), "time": at(8000 - h), "x": h, "k": "a"} for h in hours]
+        append(pond, "/s", rows[:500])
+        append(pond, "/s", rows[500:])
+        some = {"time_start": at(7900), "time_end": at(7904)}
+        join(pond, {"pattern": "/s"}, time_column="time")
+        make(pond, "/p", "timeseries-pivot", in_pattern="/s", pivot_column="k", value_column="x",
+             time_column="time")  # fmt: skip
+        make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["8h"],
+             time_column="time", aggregations=[{"type": "sum", "columns": ["x"]}])  # fmt: skip
+        assert len(rows_of(pond, "/j")) == len(rows_of(pond, "/p")) == 1000
+        assert [row["x"] for row in rows_of(pond, "/j", **some)] == [100, 96]
+        assert [row["a"] for row in rows_of(pond, "/p", **some)] == [100, 96]
+        path = "/r/s/res=8h.series"
+        few = {"time_start": at(7896), "time_end": at(7904)}
+        assert [row["x.sum"] for row in rows_of(pond, path, **few)] == [204, 188]
+        assert sum(row["x.sum"] for row in rows_of(pond, path)) == sum(hours)
+
+    def test_a_cast_makes_another_time(self, pond: Pond) -> None:
+        append(pond, "/s", [{"timestamp": at(h), "x": h} for h in range(40)])
+        cast = {"factory": "column-rename", "config": {"casts": {"timestamp": "timestamp_ntz"}}}
+        join(pond, {"pattern": "/s", "transforms": [cast]})
+        assert len(rows_of(pond, "/j")) == 40
+        assert len(rows_of(pond, "/j", time_start=at(3), time_end=at(4))) == 2
+
+    def test_the_time_stays_after_the_join(self, pond: Pond) -> None:
+        series(pond, a=[0])
+        renamed = {"factory": "column-rename", "config": {"renames": {"timestamp": "t"}}}
+        join(pond, {"pattern": "/a"}, post_transforms=[renamed])
+        with pytest.raises(SchemaError, match=r"post_transforms .* the time 'timestamp'"):
+            rows_of(pond, "/j")
+
     def test_inputs_without_rows(self, pond: Pond) -> None:
         times = pa.array([], pa.timestamp("us", "UTC"))
         rows = pa.table(

@@ -81,6 +81,7 @@ class Stretches:
 
     path: str
     inputs: Mapping[str, Rows]
+    """As `timed` gives them."""
     reading: Reading
     kept: Kept
     salt: str
@@ -189,7 +190,8 @@ class Stretches:
             pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
             if pieces:
                 plan = rows.plan_of(list(pieces))
-                plans[name] = plan if whole.is_all else in_range(plan, self.time, whole)
+                own = rows.time_column
+                plans[name] = plan if own is None else in_range(plan, own, whole)
         schema = to_arrow_schema(self.schema)
         table = pa.Table.from_batches(list(self.reading.run(self.compute(plans))), schema)
         ends = [each.stretches[-1].end for each in run]

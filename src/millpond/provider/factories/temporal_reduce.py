@@ -39,6 +39,7 @@ from millpond.provider.reduce.measures import (
 )
 from millpond.provider.reduce.partials import Partials
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
+from millpond.provider.timed import timed
 from millpond.provider.times import in_range, time_column
 from millpond.provider.wildcards import matching
 
@@ -111,6 +112,11 @@ class ReducedRows:
     def time_column(self) -> str:
         """The time of the input, which is the start of buckets here."""
         return time_column(self._input, self._config.time_column, path=self._source.path)
+
+    @cached_property
+    def _timed(self) -> Rows:
+        """The input, whose pieces tell of the time that buckets are made of, or of none."""
+        return timed(self._source, self.time_column, self._transformed)
 
     @cached_property
     def _wanted(self) -> tuple[Wanted, ...]:
@@ -216,8 +222,9 @@ class ReducedRows:
         return Asked(start, end)
 
     def _computed(self, asked: Asked) -> Plan:
+        source = self._timed
         partials = Partials(
-            self._source,
+            source,
             self._reading,
             self._reading.kept.of("partials"),
             self._salt,
@@ -227,7 +234,7 @@ class ReducedRows:
         )
         found = merged(partials.plan(asked), self._mergeable, width=self._width)
         outcome = finished(found, self._mergeable, time=self.time_column)
-        return self._complete(outcome, self._transformed(self._source.plan(asked)))
+        return self._complete(outcome, self._transformed(source.plan(asked)))
 
 
 def _fits(kind: str, name: str, schema: Struct) -> bool:

@@ -29,6 +29,7 @@ from millpond.plan.unite import union_by_name
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
+from millpond.provider.timed import source_column, timed
 from millpond.provider.times import in_range, time_column
 
 if TYPE_CHECKING:
@@ -173,7 +174,13 @@ class JoinedRows:
                     )
                 measures[field.name] = agg.max(field.name)
         found = united.aggregate(time, **measures)
-        return self._reading.transformed(found, self._config.post_transforms)
+        done = self._reading.transformed(found, self._config.post_transforms)
+        if source_column(done, time, found) != time:
+            raise SchemaError(
+                f"{self.path}: post_transforms have to leave the time {time!r} as it is",
+                hint="rename it in the transforms of each input",
+            )
+        return done
 
     @cached_property
     def schema(self) -> Struct:
@@ -184,13 +191,19 @@ class JoinedRows:
     def _stretches(self) -> Stretches:
         return Stretches(
             self.path,
-            self._inputs,
+            {name: self._timed(name, rows) for name, rows in self._inputs.items()},
             self._reading,
             self._reading.kept.of("joined"),
             self._salt,
             self.time_column,
             self.schema,
             compute=self._whole,
+        )
+
+    def _timed(self, name: str, rows: Rows) -> Rows:
+        transforms = self._config.inputs[int(name)].transforms
+        return timed(
+            rows, self.time_column, lambda plan: self._reading.transformed(plan, transforms)
         )
 
     def _whole(self, plans: Mapping[str, Plan]) -> Plan:

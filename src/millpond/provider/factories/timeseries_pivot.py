@@ -30,6 +30,7 @@ from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.reduce.partials import cover
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
+from millpond.provider.timed import timed
 from millpond.provider.times import time_column
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class PivotedRows:
     def _stretches(self) -> Stretches:
         return Stretches(
             self.path,
-            {"rows": self._source},
+            {"rows": timed(self._source, self.time_column, self._transformed)},
             self._reading,
             self._reading.kept.of("pivoted"),
             self._salt,
