@@ -13,6 +13,7 @@ from tests.provider.ponds import START, append, at, make, rows_of
 
 import millpond as mp
 from millpond.base.errors import FactoryConfigError, SchemaError
+from millpond.fs.entry import to_micros
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -312,3 +313,26 @@ def test_what_can_not_be_merged(spark: object, pond: Pond) -> None:
     append(pond, "/s", [{"timestamp": at(0.1), "x": 4}])
     assert [row["x.median"] for row in rows_of(pond, "/r/s/res=1h.series")] == [4.0, 5.0]
     assert [row["x.sum"] for row in rows_of(pond, "/r/s/res=1h.series")] == [22, 10]
+
+
+def test_what_comes_after_it_is_computed_for_new_windows_alone(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(h), "x": h} for h in range(20_000)])
+    make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],
+         aggregations=[{"type": "max"}])  # fmt: skip
+    make(pond, "/j", "timeseries-join", inputs=[{"pattern": "/r/s/*.series", "scope": "S"}])
+    make(pond, "/again", "temporal-reduce", in_pattern="/j", out_pattern="j", resolutions=["1d"],
+         aggregations=[{"type": "sum"}])  # fmt: skip
+    assert len(rows_of(pond, "/again/j/res=1d.series")) == 834
+    append(pond, "/s", [{"timestamp": at(20_000), "x": 7}])
+    source = pond.read().derivation.rows("/r/s/res=1h.series")
+    assert len(source.pieces()) == 20
+    assert source.plan_of(source.pieces()[3:5]).count(engine="arrow") == 2048
+    source.plan()
+    with mp.collect_stats() as seen:
+        rows = pond.read().derivation.rows("/j")
+        new = [piece for piece in rows.pieces() if (piece.last or 0) > to_micros(at(20_000))]
+        assert len(new) < len(rows.pieces())
+        assert rows.plan().count(engine="arrow") == 20_001
+    assert seen.rows_emitted < 8_000
+    found = rows_of(pond, "/again/j/res=1d.series")
+    assert sum(row["S.x.max.sum"] for row in found) == sum(range(20_000)) + 7

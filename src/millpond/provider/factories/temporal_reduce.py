@@ -38,6 +38,7 @@ from millpond.provider.reduce.measures import (
     partial,
 )
 from millpond.provider.reduce.partials import Partials
+from millpond.provider.reduce.windows import windows, within
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.timed import timed
 from millpond.provider.times import in_range, time_column
@@ -189,17 +190,27 @@ class ReducedRows:
     @cached_property
     def key(self) -> str:
         """The input, and what is made of it."""
-        rest = [(each.column, each.kind) for each in self._wanted]
-        return key_of("reduced", self._source.key, self._salt, self._width, rest)
+        return key_of("reduced", self._source.key, self._made, self._width)
+
+    @cached_property
+    def _made(self) -> str:
+        """Names what is made of the input."""
+        return key_of(self._salt, [(each.column, each.kind) for each in self._wanted])
+
+    @cached_property
+    def _windows(self) -> list[Piece] | None:
+        return windows(self._timed.pieces(), self._made, self._width)
 
     def pieces(self) -> Sequence[Piece]:
-        """One."""
-        return [Piece(self.key)]
+        """Windows of time."""
+        return self._windows or [Piece(self.key)]
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
-        """All rows."""
-        del pieces
-        return self.plan()
+        """The buckets of some windows."""
+        known = self._windows
+        if known is None or len(pieces) == len(known):
+            return self.plan()
+        return within(self.plan(), self.time_column, pieces)
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The buckets that are wanted. All of them are kept once they are computed."""
