@@ -44,13 +44,19 @@ def time_column(schema: Struct, declared: str | None, *, path: str) -> str:
 
 def in_range(plan: Plan, column: str, asked: Asked) -> Plan:
     """The rows of a range of times; both ends belong to it."""
-    conditions: list[Expr] = []
-    is_local = plan.schema.field(column).type == TIMESTAMP_NTZ
+    found = conditions(plan.schema, column, asked)
+    return plan.filter(*found) if found else plan
+
+
+def conditions(schema: Struct, column: str, asked: Asked) -> list[Expr]:
+    """What rows of a range of times satisfy; one for each end that it has."""
+    found: list[Expr] = []
+    is_local = schema.field(column).type == TIMESTAMP_NTZ
     if asked.start is not None:
-        conditions.append(col(column) >= moment(asked.start, is_local=is_local))
+        found.append(col(column) >= moment(asked.start, is_local=is_local))
     if asked.end is not None:
-        conditions.append(col(column) <= moment(asked.end, is_local=is_local))
-    return plan.filter(*conditions) if conditions else plan
+        found.append(col(column) <= moment(asked.end, is_local=is_local))
+    return found
 
 
 def moment(micros: int, *, is_local: bool = False) -> Expr:

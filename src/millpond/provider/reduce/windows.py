@@ -6,18 +6,15 @@ Who computes something from buckets computes it again only for windows in which 
 from __future__ import annotations
 
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Final
 
-from millpond.plan.expr import col
-from millpond.plan.types import TIMESTAMP_NTZ
 from millpond.provider.rows import Asked, Piece, key_of
-from millpond.provider.times import moment
+from millpond.provider.times import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
 
 BUCKETS: Final = 1024
@@ -69,12 +66,6 @@ def within(plan: Plan, time: str, chosen: Sequence[Piece]) -> Plan:
             ranges[-1] = Asked(last.start, piece.last)
         else:
             ranges.append(Asked(piece.first, piece.last))
-    is_local = plan.schema.field(time).type == TIMESTAMP_NTZ
-    return plan.filter(reduce(or_, (_between(time, each, is_local=is_local) for each in ranges)))
-
-
-def _between(time: str, asked: Asked, *, is_local: bool) -> Expr:
-    assert asked.start is not None
-    assert asked.end is not None
-    ends = (moment(asked.start, is_local=is_local), moment(asked.end, is_local=is_local))
-    return (col(time) >= ends[0]) & (col(time) <= ends[1])
+    return plan.filter(
+        reduce(or_, (reduce(and_, conditions(plan.schema, time, each)) for each in ranges))
+    )

@@ -14,9 +14,9 @@ from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import not_found, try_resolve
 from millpond.plan.unite import union_by_name
-from millpond.provider.times import time_column
+from millpond.provider.times import in_range, time_column
 from millpond.steward.rows.host import host_files, host_plan, reading_url
-from millpond.steward.temporal.times import in_utc
+from millpond.steward.temporal.times import asked_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -220,19 +220,10 @@ def _no_match(scope: Scope, path: str) -> MillpondError:
 
 def _in_time(plan: Plan, name: str, which: Which) -> Plan:
     """The rows of a range of times; both ends belong to it."""
-    from millpond.plan.expr import col, lit
-    from millpond.plan.types import TIMESTAMP_NTZ
-
     if not which.has_times:
         return plan
     time = time_column(plan.schema, None, path=name)
-    is_local = plan.schema.field(time).type == TIMESTAMP_NTZ
-    for end, is_start in ((which.time_start, True), (which.time_end, False)):
-        if end is not None:
-            utc = in_utc(end)
-            value = lit(utc.replace(tzinfo=None) if is_local else utc)
-            plan = plan.filter(col(time) >= value if is_start else col(time) <= value)
-    return plan
+    return in_range(plan, time, asked_between(which.time_start, which.time_end))
 
 
 def _host_chunks(path: str) -> Iterator[bytes]:

@@ -11,8 +11,8 @@ from millpond.base.errors import PathNotFoundError, PathTypeError
 from millpond.fs.entry import EntryType, from_micros, to_micros
 from millpond.fs.paths import split_version
 from millpond.plan.arguments import wrong
-from millpond.plan.expr import col, lit
-from millpond.plan.types import TIMESTAMP_NTZ
+from millpond.provider.rows import Asked
+from millpond.provider.times import conditions
 from millpond.provider.url import is_url
 from millpond.steward.scope import begins_with
 
@@ -102,15 +102,12 @@ def _named_rows(scope: Scope, url: str) -> Rows:
 
 
 def _wanted_rows(rows: Rows, wanted: Wanted) -> Plan:
-    from millpond.provider.rows import Asked
-
-    ends = [wanted.get("time_start"), wanted.get("time_end")]
-    start, end = (None if each is None else to_micros(in_utc(each)) for each in ends)
-    if rows.time_column is None and (start, end) != (None, None):
+    asked = asked_between(wanted.get("time_start"), wanted.get("time_end"))
+    if rows.time_column is None and not asked.is_all:
         raise PathTypeError(
             f"{rows.path} has no time", path=rows.path, hint="filter its rows: .plan().filter(...)"
         )
-    plan = rows.plan(Asked(start, end))
+    plan = rows.plan(asked)
     predicate, columns = wanted.get("predicate"), wanted.get("columns")
     plan = plan if predicate is None else plan.filter(predicate)
     return plan if columns is None else plan.select(*columns)
@@ -162,18 +159,12 @@ def within(row: Row, table: DeltaTable, start: datetime | None, end: datetime | 
     """What rows between two times satisfy."""
     if row.time_column is None:
         return []
-    time, found = col(row.time_column), []
-    is_local = table.schema.field(row.time_column).type == TIMESTAMP_NTZ
-    if start is not None:
-        found.append(time >= _literal(start, is_local=is_local))
-    if end is not None:
-        found.append(time <= _literal(end, is_local=is_local))
-    return found
+    return conditions(table.schema, row.time_column, asked_between(start, end))
 
 
-def _literal(time: datetime, *, is_local: bool) -> Expr:
-    utc = in_utc(time)
-    return lit(utc.replace(tzinfo=None) if is_local else utc)
+def asked_between(start: datetime | None, end: datetime | None) -> Asked:
+    """A range of times; both ends belong to it."""
+    return Asked(*(None if each is None else to_micros(in_utc(each)) for each in (start, end)))
 
 
 def in_utc(time: datetime) -> datetime:
