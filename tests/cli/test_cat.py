@@ -179,6 +179,20 @@ class TestRows:
         assert "2024-05-04" not in full.ok("cat", "/s/a", "--as-of", "1")
         assert full.ok("cat", "/s/a@v2") == "time,n\n2024-05-04T00:00:00Z,4\n"
 
+    def test_explain_computes_nothing(self, full: Cli, place: Path) -> None:
+        (place / "r.yaml").write_text(
+            "in_pattern: /s/a\nout_pattern: a\nresolutions: [1h]\naggregations: [{type: max}]\n"
+        )
+        (place / "j.yaml").write_text("inputs: [{pattern: '/r/**/*.series', scope: R}]\n")
+        full.ok("mknod", "temporal-reduce", "/r", "--config-path", str(place / "r.yaml"))
+        full.ok("mknod", "timeseries-join", "/j", "--config-path", str(place / "j.yaml"))
+        text = full.ok("cat", "/j", "--explain")
+        assert text.count("Aggregate") >= 4, "all that is to be done, in both plans"
+        assert not list(place.rglob("cache/**/*.parquet"))
+        rows = full.ok("cat", "/j")
+        assert full.ok("cat", "/j", "--explain").count("Aggregate") == 0, "it is kept now"
+        assert full.ok("cat", "/j") == rows
+
     def test_explain_reads_nothing(self, full: Cli, place: Path) -> None:
         text = full.ok("cat", "/s/a", "--explain", "--limit", "1")
         assert "Optimized plan" in text

@@ -119,9 +119,15 @@ class Context:
     def _full_tree(self) -> Tree:
         return self.read().tree
 
-    def read(self, as_of: int | datetime | None = None) -> ReadScope:
-        """The pond as it is, or as it was after a transaction or at a time."""
-        return self.open_pond().read(as_of=as_of)
+    def read(self, as_of: int | datetime | None = None, *, computes: bool = True) -> ReadScope:
+        """The pond as it is, or as it was after a transaction or at a time.
+
+        What is missing of paths that are computed is not made where plans are only shown.
+        """
+        scope = self.open_pond().read(as_of=as_of)
+        if not computes:
+            scope.derivation.computes = False
+        return scope
 
     def write(self, command: str) -> WriteScope:
         """Begin the transaction of a command, which remembers the command line and who gave it."""

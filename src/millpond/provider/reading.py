@@ -77,6 +77,11 @@ class Reading(Protocol):
         """The rows of all of them, by the names of columns."""
         ...
 
+    @property
+    def computes(self) -> bool:
+        """Whether what is missing is computed and kept; else its plan is only to be shown."""
+        ...
+
     def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
         """The rows of a plan that is to be kept, on the engine that suits it."""
         ...

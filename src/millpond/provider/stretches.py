@@ -144,13 +144,33 @@ class Stretches:
     def plan(self, asked: Asked = ALL) -> Plan:
         """The rows that are wanted; bundles that they are in are computed if they are missing."""
         wanted = [b for b in self._bundles if asked.overlaps(b.asked.start, b.asked.end)]
-        return in_range(scan_of(self._results(wanted), self.schema), self.time, asked)
+        return in_range(self._rows(wanted), self.time, asked)
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """The rows of some bundles."""
         keys = {piece.key for piece in pieces}
         chosen = [each for each in self._bundles if each.key in keys]
-        return scan_of(self._results(chosen), self.schema)
+        return self._rows(chosen)
+
+    def _rows(self, bundles: Sequence[Bundle]) -> Plan:
+        if self.reading.computes:
+            return scan_of(self._results(bundles), self.schema)
+        found = [self.kept.find(each.key) for each in bundles]
+        known = scan_of([result for result in found if result is not None], self.schema)
+        missing = [each for each, result in zip(bundles, found, strict=True) if result is None]
+        return known.union(self._plan_for(missing)) if missing else known
+
+    def _plan_for(self, run: Sequence[Bundle]) -> Plan:
+        """How neighbours are computed."""
+        stretches = [stretch for each in run for stretch in each.stretches]
+        whole = Asked(stretches[0].start, stretches[-1].asked.end)
+        plans: dict[str, Plan] = {}
+        for name, rows in self.inputs.items():
+            pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
+            if pieces:
+                plan, own = rows.plan_of(list(pieces)), rows.time_column
+                plans[name] = plan if own is None else in_range(plan, own, whole)
+        return self.compute(plans)
 
     def _results(self, bundles: Sequence[Bundle]) -> list[Result]:
         found = {each.key: self.kept.find(each.key) for each in bundles}
@@ -183,17 +203,8 @@ class Stretches:
 
         from millpond.plan.arrow import to_arrow_schema
 
-        stretches = [stretch for each in run for stretch in each.stretches]
-        whole = Asked(stretches[0].start, stretches[-1].asked.end)
-        plans: dict[str, Plan] = {}
-        for name, rows in self.inputs.items():
-            pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
-            if pieces:
-                plan = rows.plan_of(list(pieces))
-                own = rows.time_column
-                plans[name] = plan if own is None else in_range(plan, own, whole)
         schema = to_arrow_schema(self.schema)
-        table = pa.Table.from_batches(list(self.reading.run(self.compute(plans))), schema)
+        table = pa.Table.from_batches(list(self.reading.run(self._plan_for(run))), schema)
         ends = [each.stretches[-1].end for each in run]
         found: dict[str, Result | None] = {}
         for each, rows_there in zip(run, _cut(table, self.time, ends), strict=True):

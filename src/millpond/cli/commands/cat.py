@@ -99,7 +99,7 @@ def command(
     with looking_here(places):
         found = select(
             [parse_place(text) for text in places],
-            lambda: context.read(as_of),
+            lambda: context.read(as_of, computes=not explain),
             Which(version, as_of, time_start, time_end),
             settings=context.settings,
         )

@@ -64,7 +64,12 @@ def command(
         return
     text = query if query not in (None, "-") else (file or sys.stdin).read()
     assert text is not None
-    plan = sql_plan(text, lambda: context.read(as_of), as_of=as_of, settings=context.settings)
+    plan = sql_plan(
+        text,
+        lambda: context.read(as_of, computes=not explain),
+        as_of=as_of,
+        settings=context.settings,
+    )
     if limit is not None:
         plan = plan.head(limit)
     engine = query_engine(context)

@@ -221,7 +221,7 @@ class ReducedRows:
         if known is not None:
             return in_range(scan_of([known], self.schema), self.time_column, asked)
         plan = in_range(self._computed(self._widened(asked)), self.time_column, asked)
-        if not asked.is_all:
+        if not asked.is_all or not self._reading.computes:
             return plan
         made = kept.keep(self.key, to_arrow_schema(self.schema), self._reading.run(plan))
         return scan_of([made], self.schema)

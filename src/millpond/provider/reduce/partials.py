@@ -72,10 +72,31 @@ class Partials:
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """Partials that together are those of all rows, or at least of those that are wanted."""
-        found: list[Result] = []
-        for node in cover(self.rows.pieces(), self.salt):
-            found += self._wanted(node, asked)
-        return scan_of(found, self.schema)
+        nodes = cover(self.rows.pieces(), self.salt)
+        if self.reading.computes:
+            found = [result for node in nodes for result in self._wanted(node, asked)]
+            return scan_of(found, self.schema)
+        known, missing = self._known(nodes, asked)
+        scan = scan_of(known, self.schema)
+        return scan.union(self.reduce(self.rows.plan_of(missing))) if missing else scan
+
+    def _known(self, nodes: Sequence[Node], asked: Asked) -> tuple[list[Result], list[Piece]]:
+        """What is kept, and the pieces of which nothing is."""
+        results: list[Result] = []
+        missing: list[Piece] = []
+        for node in nodes:
+            if not any(asked.overlaps(piece.first, piece.last) for piece in node.pieces):
+                continue
+            result = self.kept.find(node.key)
+            if result is not None:
+                results.append(result)
+            elif node.below:
+                below = self._known(node.below, asked)
+                results += below[0]
+                missing += below[1]
+            else:
+                missing += node.pieces
+        return results, missing
 
     def _wanted(self, node: Node, asked: Asked) -> list[Result]:
         if not any(asked.overlaps(piece.first, piece.last) for piece in node.pieces):

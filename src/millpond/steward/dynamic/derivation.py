@@ -66,6 +66,8 @@ class Derivation:
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
         self.variables = scope.pond.variables
+        self.computes = True
+        """Whether results that are missing are computed; not while a plan is only to be shown."""
         self.exported: Mapping[str, Exported] = {}
         """Where an export puts paths, while it asks."""
         self._stack: list[str] = []
@@ -325,6 +327,11 @@ class PondReading:
         if found and asked.is_format and not format_named(asked.scheme or "").is_table:
             return self._derivation.files(asked.path, found, asked, url)
         return United(self.path, [self.rows(url, match) for match in found])
+
+    @property
+    def computes(self) -> bool:
+        """Whether what is missing is computed."""
+        return self._derivation.computes
 
     def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
         """The rows of a plan that is to be kept, on the engine that suits it."""
