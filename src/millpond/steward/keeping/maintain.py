@@ -76,7 +76,7 @@ def maintain(
     tell("recover")
     synced = pond.sync()
     compacted = _compact(pond, tell) if compact else ()
-    checkpoints = _checkpoints(pond, tell)
+    checkpoints = _checkpoints(pond, {each.path for each in compacted}, tell)
     tell("vacuum")
     before = _before(pond, keep)
     garbage = find_garbage(pond, before)
@@ -119,7 +119,8 @@ def _compact(pond: Pond, tell: Callable[[str], None]) -> tuple[Compacted, ...]:
     return tuple(item for item in found if item is not None)
 
 
-def _checkpoints(pond: Pond, tell: Callable[[str], None]) -> tuple[str, ...]:
+def _checkpoints(pond: Pond, compacted: set[str], tell: Callable[[str], None]) -> tuple[str, ...]:
+    """A commit that replaced many files takes long to read, so it is not left behind the last."""
     made = []
     oplog = pond.oplog.log.table()
     if _commits_since(oplog):
@@ -134,7 +135,8 @@ def _checkpoints(pond: Pond, tell: Callable[[str], None]) -> tuple[str, ...]:
     for path, row in table_nodes(pond.read()):
         place = pond.tables.place(row.node_id)
         table = delta_table(place, row.delta_version, settings=pond.settings)
-        if _commits_since(table) >= CHECKPOINT_AFTER:
+        behind = _commits_since(table)
+        if behind >= CHECKPOINT_AFTER or (behind and path in compacted):
             tell(f"checkpoint of {path}")
             write_checkpoint(table)
             made.append(path)
