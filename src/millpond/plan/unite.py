@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import SchemaError
@@ -28,7 +29,22 @@ def union_by_name(parts: Mapping[str, Plan]) -> Plan:
     if not parts:
         raise SchemaError("there is nothing to unite", hint="give one plan at least")
     plans = tuple(fitted_by_name(parts).values())
-    return plans[0] if len(plans) == 1 else Union(plans)
+    if len(plans) == 1:
+        return plans[0]
+    return _one_scan(plans) or Union(plans)
+
+
+def _one_scan(plans: tuple[Plan, ...]) -> Plan | None:
+    """Scans that differ in their files alone are one: a thousand plans take long to optimize."""
+    from millpond.plan.sources import Scan
+
+    scans = [plan for plan in plans if isinstance(plan, Scan) and not plan.stats]
+    if len(scans) < len(plans):
+        return None
+    first = scans[0]
+    if any(replace(scan, files=first.files) != first for scan in scans[1:]):
+        return None
+    return replace(first, files=tuple(file for scan in scans for file in scan.files))
 
 
 def fitted_by_name(parts: Mapping[str, Plan]) -> dict[str, Plan]:

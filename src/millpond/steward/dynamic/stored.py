@@ -6,15 +6,19 @@ import json
 from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.fs.entry import from_micros, to_micros
 from millpond.fs.paths import split_version
+from millpond.kernel.paths import resolve
+from millpond.plan.sources import File, Scan
 from millpond.plan.typejson import schema_from_json, schema_to_json
 from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.times import conditions
+from millpond.steward.dynamic.shortlog import read_short
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from millpond.fs.entry import Row
     from millpond.kernel.table import DeltaTable
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
     from millpond.provider.kept import Kept
     from millpond.steward.scope import Scope
+
+FEW_COMMITS: Final = 3
 
 
 class StoredRows:
@@ -64,18 +70,34 @@ class StoredRows:
         """The columns and the files of this version of the table."""
         row, one = self._row, split_version(self.path).version
         key = key_of("facts", row.node_id, row.version, row.delta_version, row.staged_commit, one)
-        known = None if self._kept is None else self._kept.read_text(key)
+        # Some commits are read as fast as a note.
+        notes = self._kept if (row.delta_version or 0) > FEW_COMMITS else None
+        known = None if notes is None else notes.read_text(key)
         if known is not None:
             found: dict[str, Any] = json.loads(known)
             return found
-        found = {"schema": schema_to_json(self._table.schema), "files": self._live()}
-        if self._kept is not None:
-            self._kept.write_text(key, json.dumps(found))
+        schema, files, is_plain = self._read()
+        found = {
+            "schema": schema_to_json(schema),
+            "files": self._facts_of(files),
+            "is_plain": is_plain,
+        }
+        if notes is not None:
+            notes.write_text(key, json.dumps(found))
         return found
 
-    def _live(self) -> list[dict[str, Any]]:
+    def _read(self) -> tuple[Struct, list[dict[str, Any]], bool]:
+        """The columns, the files, and whether these can be read as they are."""
+        tables, row = self._scope.pond.tables, self._row
+        place = tables.place(row.node_id)
+        short = read_short(tables.store(row.node_id), place, row.delta_version or 0)
+        if short is not None:
+            return *short, True
         columns = ("path", "size", "stats", "deletionVector", "modificationTime")
-        found = self._table.files(columns=columns).to_arrow().to_pylist()
+        files = self._table.files(columns=columns).to_arrow().to_pylist()
+        return self._table.schema, files, False
+
+    def _facts_of(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if split_version(self.path).version is not None:
             from millpond.steward.temporal.times import added
 
@@ -114,13 +136,22 @@ class StoredRows:
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """The rows of some files."""
-        from millpond.steward.temporal.times import within
-
-        ends = [None if end is None else from_micros(end) for end in self._bounds]
-        conditions = within(self._row, self._table, *ends)
-        both = reduce(and_, conditions) if conditions else None
+        time = self.time_column
+        bounds = [] if time is None else conditions(self.schema, time, Asked(*self._bounds))
         paths = [self._files[piece] for piece in pieces]
+        if self._facts["is_plain"]:
+            plan = self._scan(dict(zip(paths, pieces, strict=True)))
+            return plan.filter(*bounds) if bounds else plan
+        both = reduce(and_, bounds) if bounds else None
         return self._table.scan(None, both).only(paths).oldest_first().plan()
+
+    def _scan(self, pieces: Mapping[str, Piece]) -> Plan:
+        place = self._scope.pond.tables.place(self._row.node_id)
+        wanted = [file for file in self._files.values() if file in pieces]  # the oldest come first
+        files = (
+            File(resolve(place, path), pieces[path].size, pieces[path].rows) for path in wanted
+        )
+        return Scan("parquet", tuple(files), self.schema)
 
     @cached_property
     def _files(self) -> dict[Piece, str]:

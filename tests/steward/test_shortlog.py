@@ -1,0 +1,80 @@
+"""Logs that are read straight: the same as the kernel says, or left to the kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.provider.ponds import append, at
+
+import millpond as mp
+from millpond.steward.dynamic.shortlog import MOST_COMMITS, read_short
+
+if TYPE_CHECKING:
+    from millpond.steward.pond import Pond
+
+COLUMNS = ("path", "size", "stats", "deletionVector", "modificationTime")
+
+
+@pytest.fixture
+def pond(tmp_path: Path) -> Pond:
+    return mp.create(tmp_path / "pond")
+
+
+def short(pond: Pond, path: str) -> Any:
+    row = pond.read().row(path)
+    tables = pond.tables
+    return read_short(tables.store(row.node_id), tables.place(row.node_id), row.delta_version or 0)
+
+
+def by_kernel(pond: Pond, path: str) -> Any:
+    table = pond.read().delta(path)
+    return table.schema, table.files(columns=COLUMNS).to_arrow().to_pylist()
+
+
+def agree(pond: Pond, path: str) -> bool:
+    schema, files = short(pond, path)
+    known, live = by_kernel(pond, path)
+    return bool(schema == known) and sorted(files, key=str) == sorted(live, key=str)
+
+
+def test_it_says_what_the_kernel_says(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0), "x": 1, "n": {"a": [1.5]}}])
+    assert agree(pond, "/s")
+    append(pond, "/s", [{"timestamp": at(1), "x": 2, "new column %20": "ü"}])
+    assert agree(pond, "/s")
+    for number in range(3):
+        with pond.write() as tx:
+            tx.write_table("/t", [{"x": number}])
+            tx.commit()
+        assert agree(pond, "/t"), "what was overwritten is gone"
+
+
+def test_long_logs_are_left_to_the_kernel(pond: Pond) -> None:
+    for hour in range(MOST_COMMITS):
+        append(pond, "/s", [{"timestamp": at(hour)}])
+    assert short(pond, "/s") is None
+    assert len(pond.read().derivation.rows("/s").pieces()) == MOST_COMMITS
+
+
+def test_what_is_special_or_damaged_is_left_to_the_kernel(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0)}])
+    row = pond.read().row("/s")
+    log = Path(pond.location) / "tables" / row.node_id / "_delta_log"
+    commit = log / f"{row.delta_version:020}.json"
+    text = commit.read_text()
+    vector = '"deletionVector":{"storageType":"i","pathOrInlineDv":"","sizeInBytes":0},'
+    protocol = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7}}\n'
+    for other in (
+        text[:-20],
+        text.replace('"path"', '"pfad"'),
+        text.replace('"size"', '"s"'),
+        text.replace('"dataChange"', f'{vector}"dataChange"'),
+        text + protocol,
+        text + text,
+    ):
+        commit.write_text(other)
+        assert short(pond, "/s") is None
+    commit.unlink()
+    assert short(pond, "/s") is None
