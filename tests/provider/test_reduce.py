@@ -325,8 +325,8 @@ def test_what_comes_after_it_is_computed_for_new_windows_alone(pond: Pond) -> No
     assert len(rows_of(pond, "/again/j/res=1d.series")) == 834
     append(pond, "/s", [{"timestamp": at(20_000), "x": 7}])
     source = pond.read().derivation.rows("/r/s/res=1h.series")
-    assert len(source.pieces()) == 20
-    assert source.plan_of(source.pieces()[3:5]).count(engine="arrow") == 2048
+    assert len(source.pieces()) == 6
+    assert source.plan_of(source.pieces()[2:4]).count(engine="arrow") == 8192
     source.plan()
     with mp.collect_stats() as seen:
         rows = pond.read().derivation.rows("/j")

@@ -22,7 +22,7 @@ from millpond.plan.sources import File, Scan
 from millpond.provider.rows import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -138,10 +138,14 @@ class Kept:
         handle, temporary = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
         os.close(handle)
         try:
-            with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-                for batch in batches:
-                    writer.write_batch(batch, row_group_size=ROW_GROUP_ROWS)
-                    self.counts.rows_made += batch.num_rows
+            # Numbers are rarely the same; to look whether they are takes longer than to write them.
+            texts = [field.name for field in schema if not _is_number(field.type)]
+            with pq.ParquetWriter(
+                temporary, schema, compression="zstd", use_dictionary=texts
+            ) as writer:
+                for table in _gathered(batches, schema):
+                    writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+                    self.counts.rows_made += table.num_rows
             self.counts.made += 1
             return self.keep_file(key, Path(temporary))
         finally:
@@ -166,6 +170,26 @@ class Kept:
 
     def _name(self, key: str, suffix: str = "parquet") -> str:
         return f"{DIRECTORY}/{self.kind}/{key[:2]}/{key}.{suffix}"
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    import pyarrow.types as at
+
+    return bool(at.is_integer(type_) or at.is_floating(type_) or at.is_temporal(type_))
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Batches by the row group: each write begins a new one."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= ROW_GROUP_ROWS:
+            yield pa.Table.from_batches(held, schema)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held, schema)
 
 
 def _touch(store: Store, name: str) -> None:

@@ -82,8 +82,18 @@ class Reading(Protocol):
         """Whether what is missing is computed and kept; else its plan is only to be shown."""
         ...
 
-    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
-        """The rows of a plan that is to be kept, on the engine that suits it."""
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether Spark runs plans, which takes many rows at once better than many times some."""
+        ...
+
+    def run(
+        self, plan: Plan, *, ordered: bool = True, here: bool = False
+    ) -> Iterable[pa.RecordBatch]:
+        """The rows of a plan, on the engine that suits it; in any order if that does not matter.
+
+        `here` is for a few rows that were computed before, and are put together in this process.
+        """
         ...
 
     @property

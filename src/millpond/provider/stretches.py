@@ -17,7 +17,7 @@ from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import in_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -28,11 +28,17 @@ if TYPE_CHECKING:
     from millpond.provider.rows import Rows
 
 STRETCH_ROWS: Final = 4_000
-"""About so many rows of all inputs are in a stretch."""
+"""About so many rows of all inputs are in a stretch, or more."""
 BUNDLE: Final = 64
 """So many neighbours are kept as one, as soon as there are rows of a later time."""
 RUN_ROWS: Final = 4_000_000
 """Neighbours that are missing are computed together, about so many rows at once."""
+SPARK_RUN_ROWS: Final = 16_000_000
+"""The same on Spark, which needs a second for each job."""
+RUN_CELLS: Final = 96_000_000
+"""More values than this are not held at once."""
+LIGHT_ROWS: Final = 500_000
+"""So many rows that were computed before are put together faster here than by a cluster."""
 SHORTEST: Final = 60_000_000
 """A minute."""
 
@@ -90,6 +96,10 @@ class Stretches:
     schema: Struct
     compute: Callable[[Mapping[str, Plan]], Plan]
     """From the rows of inputs, by their names; inputs without rows are left out."""
+    is_light: bool = False
+    """Whether it is computed from few rows that were computed before."""
+    shortest: int = SHORTEST
+    """Stretches are as long as this, or twice, or four times …: no bucket is cut."""
 
     @cached_property
     def all(self) -> list[Stretch]:
@@ -97,7 +107,7 @@ class Stretches:
         pieces = {name: tuple(rows.pieces()) for name, rows in self.inputs.items()}
         if not any(pieces.values()):
             return []
-        width = _width([piece for found in pieces.values() for piece in found])
+        width = _width([p for found in pieces.values() for p in found], self.shortest)
         if width is None:
             keys = [(name, *(piece.key for piece in found)) for name, found in pieces.items()]
             return [Stretch(key_of("stretch", self.salt, keys), None, None, pieces)]
@@ -143,8 +153,14 @@ class Stretches:
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The rows that are wanted; bundles that they are in are computed if they are missing."""
-        wanted = [b for b in self._bundles if asked.overlaps(b.asked.start, b.asked.end)]
-        return in_range(self._rows(wanted), self.time, asked)
+        return in_range(self._rows(self._wanted(asked)), self.time, asked)
+
+    def has(self, asked: Asked) -> bool:
+        """Whether all that is wanted is kept."""
+        return all(self.kept.find(each.key) is not None for each in self._wanted(asked))
+
+    def _wanted(self, asked: Asked) -> list[Bundle]:
+        return [b for b in self._bundles if asked.overlaps(b.asked.start, b.asked.end)]
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """The rows of some bundles."""
@@ -177,8 +193,7 @@ class Stretches:
         missing = [each for each in bundles if found[each.key] is None]
         for each in missing:
             found[each.key] = self._put_together(each)
-        for run in _runs([each for each in missing if found[each.key] is None]):
-            found |= self._made(run)
+        found |= self._made([each for each in missing if found[each.key] is None])
         return [result for result in found.values() if result is not None]
 
     def _put_together(self, bundle: Bundle) -> Result | None:
@@ -191,29 +206,53 @@ class Stretches:
         known = {each.key: self.kept.find(each.key) for each in alone}
         if not any(known.values()):
             return None
-        for run in _runs([each for each in alone if known[each.key] is None]):
-            known |= self._made(run)
+        known |= self._made([each for each in alone if known[each.key] is None])
         scans = scan_of([result for result in known.values() if result], self.schema)
         batches = scans.execute(engine="arrow")
         return self.kept.keep(bundle.key, to_arrow_schema(self.schema), batches)
 
-    def _made(self, run: Sequence[Bundle]) -> dict[str, Result | None]:
-        """Compute neighbours together, and keep each alone, in the order of time."""
+    def _run(self, run: Sequence[Bundle]) -> Iterable[pa.RecordBatch]:
+        here = self.is_light and sum(each.rows for each in run) <= LIGHT_ROWS
+        return self.reading.run(self._plan_for(run), ordered=False, here=here)
+
+    def _made(self, missing: Sequence[Bundle]) -> dict[str, Result | None]:
+        """Compute neighbours together, and keep each while the next ones are computed."""
+        from concurrent.futures import Future, ThreadPoolExecutor
+
+        found: dict[str, Result | None] = {}
+        with ThreadPoolExecutor(1) as writer:
+            writing: Future[dict[str, Result | None]] | None = None
+            for run in _runs(missing, self._most_rows):
+                table = self._table(run)
+                if writing is not None:
+                    found |= writing.result()
+                writing = writer.submit(self._keep, run, table)
+            if writing is not None:
+                found |= writing.result()
+        return found
+
+    @property
+    def _most_rows(self) -> float:
+        """How many rows of all inputs are computed at once, if each time is in every input."""
+        wanted = SPARK_RUN_ROWS if self.reading.is_on_spark else RUN_ROWS
+        return min(wanted, RUN_CELLS * len(self.inputs) / len(self.schema))
+
+    def _table(self, run: Sequence[Bundle]) -> pa.Table:
         import pyarrow as pa
 
         from millpond.plan.arrow import to_arrow_schema
 
-        schema = to_arrow_schema(self.schema)
-        table = pa.Table.from_batches(list(self.reading.run(self._plan_for(run))), schema)
+        return pa.Table.from_batches(list(self._run(run)), to_arrow_schema(self.schema))
+
+    def _keep(self, run: Sequence[Bundle], table: pa.Table) -> dict[str, Result | None]:
+        """Each bundle by itself, in the order of time."""
         ends = [each.stretches[-1].end for each in run]
-        found: dict[str, Result | None] = {}
-        for each, rows_there in zip(run, _cut(table, self.time, ends), strict=True):
-            found[each.key] = self.kept.keep(each.key, schema, rows_there.to_batches())
-        return found
+        parts = zip(run, _cut(table, self.time, ends), strict=True)
+        return {e.key: self.kept.keep(e.key, table.schema, p.to_batches()) for e, p in parts}
 
 
-def _width(pieces: Sequence[Piece]) -> int | None:
-    """How long stretches are: a minute doubled so often that about the right number is in one.
+def _width(pieces: Sequence[Piece], shortest: int) -> int | None:
+    """How long stretches are: the shortest doubled until about the right number is in one.
 
     It depends on how dense rows are and not on how many, so that it stays when more are appended.
     """
@@ -222,8 +261,8 @@ def _width(pieces: Sequence[Piece]) -> int | None:
     counts = [piece.rows for piece in pieces if piece.rows is not None]
     if not pieces or not len(firsts) == len(lasts) == len(counts) == len(pieces):
         return None
-    span = max(max(lasts) - min(firsts), SHORTEST)
-    width = SHORTEST
+    span = max(max(lasts) - min(firsts), shortest)
+    width = shortest
     while width * sum(counts) / span < STRETCH_ROWS and width <= span:
         width *= 2
     return width
@@ -238,12 +277,12 @@ def _share(piece: Piece, start: int, end: int) -> float:
     return (piece.rows or 0) * inside / length
 
 
-def _runs(bundles: Sequence[Bundle]) -> Iterator[list[Bundle]]:
+def _runs(bundles: Sequence[Bundle], most_rows: float) -> Iterator[list[Bundle]]:
     """Neighbours to be computed together."""
     run: list[Bundle] = []
     for each in bundles:
         is_next = bool(run) and run[-1].stretches[-1].end == each.asked.start is not None
-        if run and not (is_next and sum(b.rows for b in run) + each.rows <= RUN_ROWS):
+        if run and not (is_next and sum(b.rows for b in run) + each.rows <= most_rows):
             yield run
             run = []
         run.append(each)

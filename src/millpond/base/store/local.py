@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from millpond.base.errors import ObjectExistsError, ObjectNotFoundError, StoreError
 from millpond.base.store.chunks import file_chunks, to_chunks
-from millpond.base.store.local_io import DurableDirectories, sync_directory, translated, write_all
+from millpond.base.store.local_io import Directories, sync_directory, translated, write_all
 from millpond.base.store.local_walk import walk
 from millpond.base.store.path import TEMP_PREFIX, check_path, check_prefix
 from millpond.base.store.protocol import (
@@ -46,7 +46,7 @@ class LocalStore:
     def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
         self._root = Path(root).expanduser().absolute()
         self._is_durable = durable
-        self._directories = DurableDirectories(self._root)
+        self._directories = Directories(self._root, durable=durable)
         if self._root.exists() and not self._root.is_dir():
             raise StoreError(
                 f"{self._root} is not a directory",

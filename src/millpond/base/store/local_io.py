@@ -47,11 +47,12 @@ def translated(path: str, *, root: Path) -> Iterator[None]:
         ) from error
 
 
-class DurableDirectories:
-    """Makes directories below a root so that they survive a crash, and remembers which."""
+class Directories:
+    """Makes directories below a root, if wanted so that they survive a crash; remembers which."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, durable: bool) -> None:
         self._root = root
+        self._is_durable = durable
         self._known: set[Path] = set()
         self._lock = threading.Lock()
 
@@ -74,7 +75,8 @@ class DurableDirectories:
                     raise StoreError(
                         f"{each} is an object and can't be a directory too", path=str(each)
                     ) from None
-            sync_directory(each.parent)
+            if self._is_durable:
+                sync_directory(each.parent)
             with self._lock:
                 self._known.add(each)
 

@@ -23,11 +23,11 @@ from pydantic import Field, field_validator
 
 from millpond.base.errors import FactoryConfigError, SchemaError
 from millpond.fs.entry import EntryType
+from millpond.plan.unite import fitted
 from millpond.provider.captures import filled
 from millpond.provider.durations import parse_micros
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
 from millpond.provider.folders import folders
-from millpond.provider.kept import scan_of
 from millpond.provider.reduce.holistic import HOLISTIC, holistic, is_holistic
 from millpond.provider.reduce.measures import (
     MERGEABLE,
@@ -38,8 +38,8 @@ from millpond.provider.reduce.measures import (
     partial,
 )
 from millpond.provider.reduce.partials import Partials
-from millpond.provider.reduce.windows import windows, within
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
+from millpond.provider.stretches import Stretches
 from millpond.provider.timed import timed
 from millpond.provider.times import in_range, time_column
 from millpond.provider.wildcards import matching
@@ -180,11 +180,16 @@ class ReducedRows:
     def _reduced(self, rows: Plan) -> Plan:
         return partial(rows, self._mergeable, time=self.time_column, width=self._base)
 
-    def _complete(self, found: Plan, rows: Plan) -> Plan:
-        """With the aggregates that can't be merged, which look at all rows of a bucket."""
-        rest = [each for each in self._wanted if each.kind not in MERGEABLE]
-        if rest:
-            found = holistic(found, rows, rest, time=self.time_column, width=self._width)
+    @cached_property
+    def _rest(self) -> list[Wanted]:
+        """Aggregates that can't be merged, which look at all rows of a bucket."""
+        return [each for each in self._wanted if each.kind not in MERGEABLE]
+
+    def _complete(self, found: Plan, rows: Plan | None) -> Plan:
+        """With all aggregates, in order."""
+        if self._rest:
+            assert rows is not None
+            found = holistic(found, rows, self._rest, time=self.time_column, width=self._width)
         return found.select(self.time_column, *(each.name for each in self._wanted))
 
     @cached_property
@@ -198,33 +203,56 @@ class ReducedRows:
         return key_of(self._salt, [(each.column, each.kind) for each in self._wanted])
 
     @cached_property
-    def _windows(self) -> list[Piece] | None:
-        return windows(self._timed.pieces(), self._made, self._width)
+    def _stretches(self) -> Stretches:
+        """What comes of the partials of a stretch of time, for each of them by itself."""
+        inputs: dict[str, Rows] = {"partials": self._partials}
+        if self._rest:
+            inputs["rows"] = self._timed
+        return Stretches(
+            self.path,
+            inputs,
+            self._reading,
+            self._reading.kept.of("reduced"),
+            key_of(self._made, self._width),
+            self.time_column,
+            self.schema,
+            compute=self._from_partials,
+            is_light=not self._rest,
+            shortest=self._width,
+        )
+
+    @cached_property
+    def _partials(self) -> Partials:
+        return Partials(
+            self._timed,
+            self._reading,
+            self._reading.kept.of("partials"),
+            self._salt,
+            reduce=lambda rows: self._reduced(self._transformed(rows)),
+            merge=lambda found: merged(found, self._mergeable),
+            schema=self._reduced(self._transformed(shape_of(self._source))).schema,
+            width=self._base,
+        )
+
+    def _from_partials(self, plans: Mapping[str, Plan]) -> Plan:
+        found = merged(plans["partials"], self._mergeable, width=self._width)
+        outcome = finished(found, self._mergeable, time=self.time_column)
+        rows = self._transformed(plans["rows"]) if self._rest else None
+        return fitted(self._complete(outcome, rows), self.schema)
 
     def pieces(self) -> Sequence[Piece]:
-        """Windows of time."""
-        return self._windows or [Piece(self.key)]
-
-    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
-        """The buckets of some windows."""
-        known = self._windows
-        if known is None or len(pieces) == len(known):
-            return self.plan()
-        return within(self.plan(), self.time_column, pieces)
+        """Stretches of time."""
+        return self._stretches.pieces()
 
     def plan(self, asked: Asked = ALL) -> Plan:
-        """The buckets that are wanted. All of them are kept once they are computed."""
-        from millpond.plan.arrow import to_arrow_schema
-
-        kept = self._reading.kept.of("reduced")
-        known = kept.find(self.key)
-        if known is not None:
-            return in_range(scan_of([known], self.schema), self.time_column, asked)
-        plan = in_range(self._computed(self._widened(asked)), self.time_column, asked)
-        if not asked.is_all or not self._reading.computes:
-            return plan
-        made = kept.keep(self.key, to_arrow_schema(self.schema), self._reading.run(plan))
-        return scan_of([made], self.schema)
+        """The buckets that are wanted; for some of them not all that is near is computed."""
+        if asked.is_all or self._stretches.has(asked):
+            return self._stretches.plan(asked)
+        wide = self._widened(asked)
+        plans = {"partials": self._partials.plan(wide)}
+        if self._rest:
+            plans["rows"] = self._timed.plan(wide)
+        return in_range(self._from_partials(plans), self.time_column, asked)
 
     def _widened(self, asked: Asked) -> Asked:
         """All rows of the buckets that are wanted."""
@@ -232,20 +260,9 @@ class ReducedRows:
         end = None if asked.end is None else (asked.end // self._width + 1) * self._width - 1
         return Asked(start, end)
 
-    def _computed(self, asked: Asked) -> Plan:
-        source = self._timed
-        partials = Partials(
-            source,
-            self._reading,
-            self._reading.kept.of("partials"),
-            self._salt,
-            reduce=lambda rows: self._reduced(self._transformed(rows)),
-            merge=lambda found: merged(found, self._mergeable),
-            schema=self._reduced(self._transformed(shape_of(self._source))).schema,
-        )
-        found = merged(partials.plan(asked), self._mergeable, width=self._width)
-        outcome = finished(found, self._mergeable, time=self.time_column)
-        return self._complete(outcome, self._transformed(source.plan(asked)))
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The buckets of some stretches."""
+        return self._stretches.plan_of(pieces)
 
 
 def _fits(kind: str, name: str, schema: Struct) -> bool:

@@ -135,7 +135,7 @@ class PivotedRows:
         else:
             rows = self._transformed(self._source.plan_of(node.pieces))
             plan = rows.select(col(self._pivot).cast(STRING).alias("value")).distinct("value")
-            batches = self._reading.run(plan)
+            batches = self._reading.run(plan, ordered=False)
             values = sorted(v for b in batches for v in b.column(0).to_pylist() if v is not None)
         notes.write_text(node.key, json.dumps(values))
         return values

@@ -7,10 +7,12 @@ under a key made of the keys below it, so nothing has to be remembered beside it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from millpond.provider.kept import scan_of
+from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 
 if TYPE_CHECKING:
@@ -56,9 +58,9 @@ def _above(nodes: Sequence[Node]) -> Node:
     return Node(key_of("above", *(node.key for node in nodes)), pieces, tuple(nodes))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Partials:
-    """The partials of some rows."""
+    """The partials of some rows, which are rows themselves: those of a piece, its partials."""
 
     rows: Rows
     reading: Reading
@@ -69,10 +71,47 @@ class Partials:
     merge: Callable[[Plan], Plan]
     schema: Struct
     """The columns of a partial."""
+    width: int
+    """Of its buckets, in microseconds."""
+
+    @property
+    def path(self) -> str:
+        """Where the rows are."""
+        return self.rows.path
+
+    @property
+    def time_column(self) -> str | None:
+        """The buckets, if it is known when the rows are."""
+        return None if self.rows.time_column is None else BUCKET
+
+    @property
+    def key(self) -> str:
+        """The rows, and what is made of them."""
+        return key_of(self.salt, self.rows.key)
+
+    def pieces(self) -> list[Piece]:
+        """Those of the rows; there is no more than one partial for a bucket in each."""
+        return [replace(piece, rows=self._count(piece)) for piece in self.rows.pieces()]
+
+    def _count(self, piece: Piece) -> int | None:
+        if piece.first is None or piece.last is None or piece.rows is None:
+            return piece.rows
+        return min(piece.rows, piece.last // self.width - piece.first // self.width + 1)
+
+    @cached_property
+    def _nodes(self) -> list[Node]:
+        return cover(self.rows.pieces(), self.salt)
+
+    def plan_of(self, pieces: Sequence[Piece]) -> Plan:
+        """The partials of pieces, and of some of their neighbours."""
+        keys = {piece.key for piece in pieces}
+        return self._plan([n for n in self._nodes if any(p.key in keys for p in n.pieces)], ALL)
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """Partials that together are those of all rows, or at least of those that are wanted."""
-        nodes = cover(self.rows.pieces(), self.salt)
+        return self._plan(self._nodes, asked)
+
+    def _plan(self, nodes: Sequence[Node], asked: Asked) -> Plan:
         if self.reading.computes:
             found = [result for node in nodes for result in self._wanted(node, asked)]
             return scan_of(found, self.schema)
@@ -124,4 +163,5 @@ class Partials:
     def _keep(self, key: str, plan: Plan) -> Result:
         from millpond.plan.arrow import to_arrow_schema
 
-        return self.kept.keep(key, to_arrow_schema(self.schema), self.reading.run(plan))
+        batches = self.reading.run(plan, ordered=False)
+        return self.kept.keep(key, to_arrow_schema(self.schema), batches)

@@ -150,11 +150,12 @@ class Derivation:
         with self.computing(found.path, entry.factory):
             return entry.content()
 
-    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
+    def run(self, plan: Plan, *, ordered: bool = True) -> Iterable[pa.RecordBatch]:
         """Rows, by the engine that the settings name, or else by the one that costs least."""
         settings = self.scope.pond.settings
-        chosen = "auto" if settings is None else settings.engine
-        return plan.execute(engine="auto" if chosen == "auto" else self.scope.pond.engine_for(plan))
+        is_auto = settings is None or settings.engine == "auto"
+        engine = "auto" if is_auto else self.scope.pond.engine_for(plan)
+        return plan.execute(engine=engine, ordered=ordered)
 
     def files(self, path: str, matches: Sequence[Match], asked: DataUrl, url: str) -> Rows:
         """The rows of raw files, read as a URL says."""
@@ -333,9 +334,19 @@ class PondReading:
         """Whether what is missing is computed."""
         return self._derivation.computes
 
-    def run(self, plan: Plan) -> Iterable[pa.RecordBatch]:
-        """The rows of a plan that is to be kept, on the engine that suits it."""
-        return self._derivation.run(plan)
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether the settings say so."""
+        settings = self._derivation.scope.pond.settings
+        return settings is not None and settings.engine == "spark"
+
+    def run(
+        self, plan: Plan, *, ordered: bool = True, here: bool = False
+    ) -> Iterable[pa.RecordBatch]:
+        """The rows of a plan, on the engine that suits it."""
+        if here:
+            return plan.execute(engine="arrow", ordered=ordered)
+        return self._derivation.run(plan, ordered=ordered)
 
     @property
     def exported(self) -> Mapping[str, Exported]:
