@@ -273,6 +273,7 @@ class TestPivot:
 def test_on_spark(spark: object, pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
     del spark
     monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    monkeypatch.setattr("millpond.provider.reading.FEW_ROWS", -1)
     series(pond, a=[1], b=[1, 2], c=[1, 2])
     join(pond, *({"pattern": f"series:///{n}", "scope": n.upper()} for n in "abc"))
     assert [row["B.x"] for row in rows_of(pond, "/j")] == [1, 2]

@@ -283,6 +283,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, history: Any) -> 
 def test_a_history_on_spark(spark: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del spark
     monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    monkeypatch.setattr("millpond.provider.reading.FEW_ROWS", -1)
     first = [{"timestamp": at(hour), "x": hour} for hour in range(9)]
     late = [{"timestamp": at(2.5), "x": -4}, {"timestamp": at(3.5), "x": None}]
     check_history(tmp_path, [(first, "look"), (late, "append")])
@@ -298,6 +299,7 @@ def test_any_history_on_spark(
     del spark
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MILLPOND_ENGINE", "spark")
+        patch.setattr("millpond.provider.reading.FEW_ROWS", -1)
         check_history(tmp_path_factory.mktemp("history"), history)
 
 

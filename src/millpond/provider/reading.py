@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from millpond.provider.rows import Rows
 
 
+FEW_ROWS = 200_000
+"""So many are summed up here before a job of Spark has begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A path that a pattern names, and what its wildcards stand for there."""
@@ -92,7 +96,7 @@ class Reading(Protocol):
     ) -> Iterable[pa.RecordBatch]:
         """The rows of a plan, on the engine that suits it; in any order if that does not matter.
 
-        `here` is for a few rows that were computed before, and are put together in this process.
+        `here` is for what has few rows to read: it is done in this process, if it can be.
         """
         ...
 

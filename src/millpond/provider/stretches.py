@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import in_range
@@ -37,8 +38,6 @@ SPARK_RUN_ROWS: Final = 16_000_000
 """The same on Spark, which needs a second for each job."""
 RUN_CELLS: Final = 96_000_000
 """More values than this are not held at once."""
-LIGHT_ROWS: Final = 500_000
-"""So many rows that were computed before are put together faster here than by a cluster."""
 SHORTEST: Final = 60_000_000
 """A minute."""
 
@@ -212,7 +211,7 @@ class Stretches:
         return self.kept.keep(bundle.key, to_arrow_schema(self.schema), batches)
 
     def _run(self, run: Sequence[Bundle]) -> Iterable[pa.RecordBatch]:
-        here = self.is_light and sum(each.rows for each in run) <= LIGHT_ROWS
+        here = self.is_light and sum(each.rows for each in run) <= reading.FEW_ROWS
         return self.reading.run(self._plan_for(run), ordered=False, here=here)
 
     def _made(self, missing: Sequence[Bundle]) -> dict[str, Result | None]:

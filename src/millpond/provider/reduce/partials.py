@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -150,9 +151,11 @@ class Partials:
     def _made(self, node: Node) -> Result:
         """Compute a node from rows, or, if something below it is known, from that."""
         if not self._is_known_below(node):
-            return self._keep(node.key, self.reduce(self.rows.plan_of(node.pieces)))
+            rows = _total(piece.rows for piece in node.pieces)
+            return self._keep(node.key, self.reduce(self.rows.plan_of(node.pieces)), rows)
         below = [self.kept.find(each.key) or self._made(each) for each in node.below]
-        return self._keep(node.key, self.merge(scan_of(below, self.schema)))
+        rows = _total(self._count(piece) for piece in node.pieces)
+        return self._keep(node.key, self.merge(scan_of(below, self.schema)), rows)
 
     def _is_known_below(self, node: Node) -> bool:
         return any(
@@ -160,8 +163,19 @@ class Partials:
             for each in node.below
         )
 
-    def _keep(self, key: str, plan: Plan) -> Result:
+    def _keep(self, key: str, plan: Plan, rows: int | None) -> Result:
         from millpond.plan.arrow import to_arrow_schema
 
-        batches = self.reading.run(plan, ordered=False)
+        here = rows is not None and rows <= reading.FEW_ROWS
+        batches = self.reading.run(plan, ordered=False, here=here)
         return self.kept.keep(key, to_arrow_schema(self.schema), batches)
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """The sum; None if one of them is not known."""
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total

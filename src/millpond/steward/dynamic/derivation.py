@@ -17,6 +17,7 @@ from millpond.fs.factory import FACTORIES, factory
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
+from millpond.plan.choose import supports
 from millpond.provider.expand import unsaid
 from millpond.provider.factory import node_factory, transform_factory
 from millpond.provider.formats.format import format_named
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from millpond.fs.entry import Row
     from millpond.fs.resolve import Located
+    from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
     from millpond.provider.factory import Entry
@@ -150,12 +152,19 @@ class Derivation:
         with self.computing(found.path, entry.factory):
             return entry.content()
 
-    def run(self, plan: Plan, *, ordered: bool = True) -> Iterable[pa.RecordBatch]:
+    def run(
+        self, plan: Plan, *, ordered: bool = True, here: bool = False
+    ) -> Iterable[pa.RecordBatch]:
         """Rows, by the engine that the settings name, or else by the one that costs least."""
+        return plan.execute(engine=self._engine(plan, here=here), ordered=ordered)
+
+    def _engine(self, plan: Plan, *, here: bool) -> str | Executor:
         settings = self.scope.pond.settings
-        is_auto = settings is None or settings.engine == "auto"
-        engine = "auto" if is_auto else self.scope.pond.engine_for(plan)
-        return plan.execute(engine=engine, ordered=ordered)
+        if here and supports(plan, "arrow"):
+            return "arrow"
+        if settings is None or settings.engine == "auto":
+            return "auto"
+        return self.scope.pond.engine_for(plan)
 
     def files(self, path: str, matches: Sequence[Match], asked: DataUrl, url: str) -> Rows:
         """The rows of raw files, read as a URL says."""
@@ -344,9 +353,7 @@ class PondReading:
         self, plan: Plan, *, ordered: bool = True, here: bool = False
     ) -> Iterable[pa.RecordBatch]:
         """The rows of a plan, on the engine that suits it."""
-        if here:
-            return plan.execute(engine="arrow", ordered=ordered)
-        return self._derivation.run(plan, ordered=ordered)
+        return self._derivation.run(plan, ordered=ordered, here=here)
 
     @property
     def exported(self) -> Mapping[str, Exported]:
