@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.measure import ROOT, TIMEOUT_SECONDS
+from bench.apart import run_apart
 from bench.pipeline import ponds
 from bench.result import Goal, Report, Result
 
@@ -18,6 +16,7 @@ if TYPE_CHECKING:
     from bench.options import Options
 
 ROWS: Final = 10_000_000
+ROUNDS: Final = 3
 
 
 def run(options: Options, *, progress: Callable[[str], None]) -> Report:
@@ -26,7 +25,9 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
     directory.mkdir(parents=True, exist_ok=True)
     results: list[Result] = []
     goals: list[Goal] = []
-    for name, (limit, peer, function) in _works(options.rows or ROWS).items():
+    for name, (limit, peer, function) in _works(
+        options.rows or ROWS, options.repeat or ROUNDS
+    ).items():
         if not options.wants(name):
             continue
         progress(f"pipeline: {name}")
@@ -42,6 +43,13 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
             goals.append(Goal(f"seconds of {name}", found["ours"], limit, " s"))
         else:
             assert peer is not None
+            if "on_spark" in found:
+                ratio = found["on_spark"] / found["peer"]
+                results.append(
+                    Result(name, "pond on Spark", wall=found["on_spark"], ratio=ratio, peer=peer)
+                )
+                goals.append(Goal(f"{name} on Spark over {peer}", ratio, limit))
+                ratio = found["ours"] / found["peer"]
             results.append(Result(name, peer, wall=found["peer"]))
             goals.append(Goal(f"{name} over {peer}", ratio, limit))
     notes = ("wall time, medians; rows are those read after the append, logs included",)
@@ -49,7 +57,7 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
 
 
 def _works(
-    rows: int,
+    rows: int, rounds: int
 ) -> dict[str, tuple[float, str | None, Callable[[Path], dict[str, Any]]]]:
     """Name, limit, what it is compared with, and how."""
 
@@ -59,8 +67,11 @@ def _works(
     def _series(directory: Path) -> str:
         return str(ponds.with_series(directory, rows))
 
+    def _small(directory: Path) -> str:
+        return str(ponds.with_series(directory, min(rows, 100_000)))
+
     def spark(work: str) -> Callable[[Path], dict[str, Any]]:
-        return lambda d: _work("against_spark", place=_series(d), work=work)
+        return lambda d: _work("against_spark", place=_series(d), work=work, rounds=rounds)
 
     return {
         "append_1_percent": (0.05, "the first time", append("auto")),
@@ -73,6 +84,8 @@ def _works(
             None,
             lambda d: _work("plan_files", place=str(ponds.with_files(d))),
         ),
+        "cold_query": (1.1, "a bare session", lambda d: _work("cold", place=_small(d))),
+        "warm_query": (1.2, None, lambda d: _work("warm", place=_small(d))),
         "versions_5000": (
             1.2,
             "the same rows in one file",
@@ -81,13 +94,4 @@ def _works(
     }
 
 
-def _work(name: str, **arguments: Any) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.pipeline.works", name, json.dumps(arguments)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["nothing was said"]
-        return {"error": said[-1]}
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+_work = partial(run_apart, "bench.pipeline.works")

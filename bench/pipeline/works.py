@@ -42,25 +42,35 @@ def append(place: str, rows: int, engine: str) -> dict[str, Any]:
     return {"ours": median(laters), "peer": median(firsts), "rows": max(read)}
 
 
-def against_spark(place: str, work: str) -> dict[str, Any]:
-    """A computed path for the first time, and what a person would write in PySpark, by turns."""
+def against_spark(place: str, work: str, rounds: int) -> dict[str, Any]:
+    """A computed path for the first time, and what a person would write in PySpark, by turns.
+
+    Ours is measured by the engine that is chosen by itself, and on Spark.
+    """
+    import os
+
     import millpond as mp
 
     session = _start("spark")
-    seconds: dict[str, list[float]] = {"ours": [], "peer": []}
-    for number in range(-1, ROUNDS):
+    node, hand = _WORKS[work]
+    seconds: dict[str, list[float]] = {"ours": [], "on_spark": [], "peer": []}
+    for number in range(-1, rounds):
         with tempfile.TemporaryDirectory(dir=Path(place).parent) as directory:
             copy = Path(directory) / "pond"
             shutil.copytree(place, copy)
-            pond = mp.open(copy)
-            node, hand = _WORKS[work]
-            _make(pond, "/r", *node)
-            ours = _timed(_read_all, pond)
+            took = {}
+            for name, engine in (("ours", "auto"), ("on_spark", "spark")):
+                os.environ["MILLPOND_ENGINE"] = engine
+                shutil.rmtree(copy / "cache", ignore_errors=True)
+                pond = mp.open(copy)
+                if name == "ours":
+                    _make(pond, "/r", *node)
+                took[name] = _timed(_read_all, pond)
             files = {n: _files(pond, n) for n in ("/s0", "/s1", "/s2", "/s3", "/s4", "/long")}
-            peer = _timed(hand, session, files, f"{directory}/out")
-            if number >= 0:
-                seconds["ours"].append(ours)
-                seconds["peer"].append(peer)
+            took["peer"] = _timed(hand, session, files, f"{directory}/out")
+            for name, each in took.items():
+                if number >= 0:
+                    seconds[name].append(each)
     return {name: median(found) for name, found in seconds.items()}
 
 
@@ -85,6 +95,54 @@ def versions(place: str) -> dict[str, Any]:
 
     pairs = [(_timed(total, "/many"), _timed(total, "/one")) for _ in range(9)]
     return {"ours": median(p[0] for p in pairs[1:]), "peer": median(p[1] for p in pairs[1:])}
+
+
+_QUERY = "SELECT count(*) AS n, max(level) AS top FROM source"
+_BARE = """
+import sys
+from pyspark.sql import SparkSession
+session = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false").getOrCreate()
+session.sparkContext.setLogLevel("ERROR")
+session.read.parquet(*sys.argv[2:]).createOrReplaceTempView("source")
+print(session.sql(sys.argv[1]).collect())
+"""
+
+
+def cold(place: str) -> dict[str, Any]:
+    """A query by the command without an engine that is warm, and by a bare session of Spark."""
+    import millpond as mp
+
+    files = _files(mp.open(place), "/s0")
+    ours = [*_pond(place), "cat", "/s0", "--sql", _QUERY]
+    bare = [sys.executable, "-c", _BARE, _QUERY, *files]
+    with tempfile.TemporaryDirectory() as state:
+        pairs = [(_called(ours, state), _called(bare, state)) for _ in range(ROUNDS + 1)]
+    return {"ours": median(p[0] for p in pairs[1:]), "peer": median(p[1] for p in pairs[1:])}
+
+
+def warm(place: str) -> dict[str, Any]:
+    """A query by the command while an engine is warm."""
+    pond = _pond(place)
+    query = [*pond, "cat", "/s0", "--sql", _QUERY]
+    with tempfile.TemporaryDirectory() as state:
+        _called([*pond, "engine", "start"], state)
+        try:
+            return {"ours": median([_called(query, state) for _ in range(5)][1:])}
+        finally:
+            _called([*pond, "engine", "stop"], state)
+
+
+def _pond(place: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("pond")), "--pond", place]
+
+
+def _called(command: list[str], state: str) -> float:
+    """Seconds of a command, whose engine is none of the user's own."""
+    import os
+    import subprocess
+
+    environment = {**os.environ, "XDG_STATE_HOME": state}
+    return _timed(lambda: subprocess.run(command, env=environment, check=True, capture_output=True))
 
 
 # What a person would write
@@ -202,6 +260,8 @@ WORKS: dict[str, Callable[..., dict[str, Any]]] = {
     "append": append,
     "against_spark": against_spark,
     "plan_files": plan_files,
+    "cold": cold,
+    "warm": warm,
     "versions": versions,
 }
 

@@ -4,16 +4,16 @@ what a transaction costs is mostly waiting for the disk.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.measure import ROOT, TIMEOUT_SECONDS
+from bench.apart import run_apart
 from bench.pond import ponds
 from bench.result import Goal, Report, Result
 
@@ -55,16 +55,7 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
     return Report("pond", tuple(results), tuple(goals), notes)
 
 
-def _work(name: str, **arguments: Any) -> dict[str, Any]:
-    command = [sys.executable, "-m", "bench.pond.works", name, json.dumps(arguments)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["nothing was said"]
-        return {"error": said[-1]}
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+_work = partial(run_apart, "bench.pond.works")
 
 
 def _list(directory: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -124,3 +125,27 @@ def test_json(full: Cli) -> None:
 )
 def test_errors(full: Cli, args: tuple[str, ...], code: int) -> None:
     assert full.fails("diff", *args, code=code)
+
+
+def test_computed_paths(cli: Cli, place: Path, tmp_path: Path) -> None:
+    def on_day(day: int) -> None:
+        with mp.open(place).write() as tx:
+            tx.append_series("/s", [{"timestamp": datetime(2024, 5, day, tzinfo=UTC), "x": day}])
+            tx.commit()
+
+    on_day(1)
+    config = "in_pattern: /s\nout_pattern: s\nresolutions: [1h]\naggregations: [{type: max}]\n"
+    (tmp_path / "r.yaml").write_text(config)
+    config = "in_pattern: /s\nout_pattern: p\ntemplate: '{{ inputs[0].last_time.day }}. day'\n"
+    (tmp_path / "page.yaml").write_text(config)
+    cli.ok("mknod", "temporal-reduce", "/r", "--config-path", str(tmp_path / "r.yaml"))
+    cli.ok("mknod", "template", "/page", "--config-path", str(tmp_path / "page.yaml"))
+    on_day(2)
+    path = "/r/s/res=1h.series"
+    assert different(cli, "--from", "3", path).splitlines()[2:] == [
+        "1 rows added, 0 removed (compared row by row)",
+        '+ {"timestamp":"2024-05-02T00:00:00Z","x.max":2}',
+    ]
+    cli.ok("diff", "--from", "4", path)
+    assert "-1. day\n" in different(cli, "--from", "3", "/page/p")
+    assert "column + x.max: long" in different(cli, "/s", path)

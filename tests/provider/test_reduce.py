@@ -317,6 +317,19 @@ def test_what_can_not_be_merged(spark: object, pond: Pond) -> None:
     assert [row["x.sum"] for row in rows_of(pond, "/r/s/res=1h.series")] == [22, 10]
 
 
+@pytest.mark.spark
+def test_times_without_a_zone(spark: object, pond: Pond) -> None:
+    del spark
+    rows = [{"timestamp": at(h / 4).replace(tzinfo=None), "x": h} for h in range(6)]
+    append(pond, "/s", rows)
+    reduced(pond, "1h", kinds=("median", "sum"))
+    first = at(0).replace(tzinfo=None)
+    found = rows_of(pond, "/r/s/res=1h.series")
+    assert found[0] == {"timestamp": first, "x.median": 1.5, "x.sum": 6}
+    some = rows_of(pond, "/r/s/res=1h.series", time_start=at(1), time_end=at(1))
+    assert [row["x.median"] for row in some] == [4.5]
+
+
 def test_what_comes_after_it_is_computed_for_new_windows_alone(pond: Pond) -> None:
     append(pond, "/s", [{"timestamp": at(h), "x": h} for h in range(20_000)])
     make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],

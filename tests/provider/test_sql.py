@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,6 @@ from tests.provider.ponds import append, at, make, rows_of
 import millpond as mp
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from millpond.steward.pond import Pond
 
 pytestmark = pytest.mark.spark
@@ -77,6 +76,63 @@ def test_a_subquery_needs_all_rows(pond: Pond) -> None:
         found = rows_of(pond, f"/sub-{number}", **some)
         assert sorted(found, key=str) == sorted(inside, key=str), text
         assert len(found) == 11
+
+
+def cached(pond: Pond) -> list[str]:
+    """The results of queries."""
+    return [file.name for file in Path(pond.location).rglob("cache/queried/**/*.parquet")]
+
+
+def test_rows_that_were_all_read_are_kept(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
+    query(pond, "/q", 'SELECT timestamp, "x y" * 2 AS x FROM s')
+    some = {"time_start": at(30), "time_end": at(40)}
+    assert len(rows_of(pond, "/q", **some)) == 11
+    assert cached(pond) == [], "some are not all"
+    found = rows_of(pond, "/q")
+    assert len(cached(pond)) == 1
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("Spark is asked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("millpond.engine.spark.engine.SparkEngine.execute", never)
+        again = mp.open(pond.location)
+        assert rows_of(again, "/q") == found
+        assert len(rows_of(again, "/q", **some)) == 11
+        assert again.read()["/q"].plan().count(engine="arrow") == len(found)
+    append(pond, "/s", [{"timestamp": at(500), "x y": 1.0, "site": "new"}])
+    assert len(rows_of(pond, "/q")) == len(found) + 1
+
+
+def test_the_beginning_of_rows_is_not_kept(pond: Pond) -> None:
+    query(pond, "/q", 'SELECT timestamp, "x y" AS x FROM s')
+    scope = pond.read()
+    batches = iter(scope.keeping("/q", scope.plan("/q").execute(engine="spark")))
+    next(batches)
+    del batches
+    assert cached(pond) == []
+
+
+def test_what_changes_by_itself_is_not_kept(pond: Pond) -> None:
+    query(pond, "/random", "SELECT timestamp, rand() AS x FROM s")
+    make(pond, "/r", "temporal-reduce", in_pattern="/random", out_pattern="r", resolutions=["1d"],
+         aggregations=[{"type": "sum"}])  # fmt: skip
+    assert rows_of(pond, "/random") != rows_of(pond, "/random")
+    assert cached(pond) == []
+    path = "/r/r/res=1d.series"
+    assert rows_of(mp.open(pond.location), path) != rows_of(mp.open(pond.location), path)
+
+
+def test_a_transaction_keeps_nothing(pond: Pond) -> None:
+    query(pond, "/q", 'SELECT timestamp, "x y" AS x FROM s')
+    with pond.write() as tx:
+        tx.append_series("/s", [{"timestamp": at(600), "x y": 7.0, "site": "b"}])
+        drafted = tx.to_arrow("/q").to_pylist()
+        assert [row["x"] for row in drafted if row["timestamp"] == at(600)] == [7]
+        tx.rollback()
+    append(pond, "/s", [{"timestamp": at(600), "x y": 8.0, "site": "b"}])
+    found = [row["x"] for row in rows_of(pond, "/q") if row["timestamp"] == at(600)]
+    assert found == [8]
 
 
 def test_columns_are_known_without_running(pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:

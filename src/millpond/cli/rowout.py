@@ -10,16 +10,27 @@ from millpond.base.errors import PathTypeError
 from millpond.cli.attending import ending_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
     from millpond.cli.context import Context
     from millpond.plan.node import Plan
-    from millpond.plan.reading import Reading
+    from millpond.steward.rows.selection import Keeping
 
 FORMATS: Final = ("raw", "table", "csv", "json", "parquet", "arrow")
 _BINARY: Final = ("parquet", "arrow")
 
 
-def write_plan(context: Context, plan: Plan, format_: str | None, *, engine: Any) -> None:
-    """Run a plan and write its rows, as they come."""
+def write_plan(
+    context: Context,
+    plan: Plan,
+    format_: str | None,
+    *,
+    engine: Any,
+    keeping: Keeping | None = None,
+) -> None:
+    """Run a plan and write its rows, as they come; they pass through `keeping` on their way."""
     chosen = format_ or _usual_format(context)
     if chosen in _BINARY and sys.stdout.isatty():
         raise PathTypeError(
@@ -28,7 +39,7 @@ def write_plan(context: Context, plan: Plan, format_: str | None, *, engine: Any
             hint="write it to a file with >, or choose csv, json or table",
         )
     with plan.execute(engine=engine) as run:
-        _write(context, chosen, run)
+        _write(context, chosen, run.schema, run if keeping is None else keeping(run))
 
 
 def _usual_format(context: Context) -> str:
@@ -37,17 +48,19 @@ def _usual_format(context: Context) -> str:
     return "table" if sys.stdout.isatty() else "raw"
 
 
-def _write(context: Context, format_: str, run: Reading) -> None:
+def _write(
+    context: Context, format_: str, schema: pa.Schema, run: Iterable[pa.RecordBatch]
+) -> None:
     if format_ != "table":
         from millpond.steward.rows.files import write_batches
 
         kind: Any = "csv" if format_ == "raw" else format_
-        write_batches(kind, sys.stdout.buffer, run.schema, ending_progress(run))
+        write_batches(kind, sys.stdout.buffer, schema, ending_progress(run))
         return
     from millpond.cli.rowtable import show_rows
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    rows = show_rows(run.schema, ending_progress(run), context.out.text, width=width)
+    rows = show_rows(schema, ending_progress(run), context.out.text, width=width)
     context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
 
 

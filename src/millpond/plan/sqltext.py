@@ -8,6 +8,7 @@ millpond.base.errors.SqlError: this SQL can't be read at line 1, column 22: ...
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -16,12 +17,28 @@ from millpond.base.errors import SqlError
 if TYPE_CHECKING:
     from sqlglot import exp
 
+_UNSTEADY: Final = re.compile(
+    r"\b(?:rand\w*|uuid|now|curdate|today|yesterday|tomorrow|localtimestamp|current_\w+|tablesample"
+    r"|monotonically_increasing_id|spark_partition_id|input_file_\w+|session_user)\b"
+    r"|\b(?:uniform|shuffle|unix_timestamp|user|version|reflect|java_method)\s*\(",
+    re.IGNORECASE,
+)
+"""What gives another value at another time or in another place."""
 _ENDS: Final = {"'": "'", '"': '"', "`": "`", "--": "\n", "/*": "*/"}
 
 
 def check_sql(text: str) -> None:
     """Check that a text is one query in Spark's SQL; an error says where it stops being one."""
     parse_sql(text)
+
+
+def is_steady(text: str) -> bool:
+    """Whether a query gives the same rows whenever it is asked; in doubt it does not.
+
+    >>> is_steady("SELECT a FROM t"), is_steady("SELECT * FROM t WHERE day = Current_Date()")
+    (True, False)
+    """
+    return _UNSTEADY.search(text) is None
 
 
 def parse_sql(text: str) -> exp.Query | exp.Values:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from millpond.base.errors import ObjectNotFoundError, StoreAccessError, StoreError
 from millpond.base.store import open_store
@@ -133,23 +133,29 @@ class Kept:
 
     def keep(self, key: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Result:
         """Write a result, in bounded memory; one that came first is as good."""
-        import pyarrow.parquet as pq
+        with _Draft(schema) as draft:
+            for batch in batches:
+                draft.add(batch)
+            return self._taken(key, draft)
 
-        handle, temporary = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
-        os.close(handle)
-        try:
-            # Numbers are rarely the same; to look whether they are takes longer than to write them.
-            texts = [field.name for field in schema if not _is_number(field.type)]
-            with pq.ParquetWriter(
-                temporary, schema, compression="zstd", use_dictionary=texts
-            ) as writer:
-                for table in _gathered(batches, schema):
-                    writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-                    self.counts.rows_made += table.num_rows
-            self.counts.made += 1
-            return self.keep_file(key, Path(temporary))
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+    def teed(
+        self, key: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Give batches on while they are written; what is not read to its end is not kept."""
+        with _Draft(schema) as draft:
+            for batch in batches:
+                draft.add(batch)
+                yield batch
+            try:
+                self._taken(key, draft)
+            except StoreError as error:
+                _log.info("a result could not be kept: %s", error.message)
+
+    def _taken(self, key: str, draft: _Draft) -> Result:
+        file = draft.finish()
+        self.counts.made += 1
+        self.counts.rows_made += draft.rows
+        return self.keep_file(key, file)
 
     def keep_file(self, key: str, file: Path) -> Result:
         """Take over a Parquet file that was written already."""
@@ -172,24 +178,57 @@ class Kept:
         return f"{DIRECTORY}/{self.kind}/{key[:2]}/{key}.{suffix}"
 
 
+class _Draft:
+    """A Parquet file at work, which is gone in the end."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        handle, name = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
+        os.close(handle)
+        self.rows = 0
+        self._file = Path(name)
+        self._schema = schema
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        # Numbers are rarely the same; to look whether they are takes longer than to write them.
+        texts = [field.name for field in schema if not _is_number(field.type)]
+        self._writer = pq.ParquetWriter(name, schema, compression="zstd", use_dictionary=texts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+        self._file.unlink(missing_ok=True)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Rows, which are written by the row group: each write begins a new one."""
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        if self._held_rows >= ROW_GROUP_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches(self._held, self._schema)
+        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        self.rows += self._held_rows
+        self._held, self._held_rows = [], 0
+
+    def finish(self) -> Path:
+        """The whole file."""
+        if self._held_rows:
+            self._write()
+        self._writer.close()
+        return self._file
+
+
 def _is_number(type_: pa.DataType) -> bool:
     import pyarrow.types as at
 
     return bool(at.is_integer(type_) or at.is_floating(type_) or at.is_temporal(type_))
-
-
-def _gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Batches by the row group: each write begins a new one."""
-    import pyarrow as pa
-
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(each.num_rows for each in held) >= ROW_GROUP_ROWS:
-            yield pa.Table.from_batches(held, schema)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held, schema)
 
 
 def _touch(store: Store, name: str) -> None:

@@ -198,14 +198,9 @@ class Handle:
         return to_dataframe(self.plan(**wanted), session)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        import pyarrow as pa
-
         # Whoever is given a handle may read the stream in a thread of its own, as DuckDB does.
         # A read scope does not mind; a transaction refuses other threads by itself.
-        plan = self.scope.plan(self.path)
-        run = plan.execute(engine=self.scope.pond.engine_for(plan))
-        reader = pa.RecordBatchReader.from_batches(run.schema, run)
-        return reader.__arrow_c_stream__(requested_schema)
+        return self.scope.reader(self.path).__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         from millpond.steward.notebook import show

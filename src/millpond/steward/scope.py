@@ -12,7 +12,7 @@ from millpond.fs.paths import split_version
 from millpond.fs.resolve import Located, resolve, try_resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -297,8 +297,26 @@ class Scope:
 
     def to_arrow(self, path: str, **wanted: Unpack[Wanted]) -> pa.Table:
         """The rows of a path."""
+        return self.reader(path, **wanted).read_all()
+
+    def reader(self, path: str, **wanted: Unpack[Wanted]) -> pa.RecordBatchReader:
+        """The rows of a path, as they come."""
+        import pyarrow as pa
+
         plan = self.plan(path, **wanted)
-        return plan.to_arrow(engine=self.pond.engine_for(plan))
+        run = plan.execute(engine=self.pond.engine_for(plan))
+        is_whole = not any(value is not None for value in wanted.values())
+        return pa.RecordBatchReader.from_batches(
+            run.schema, self.keeping(path, run) if is_whole else run
+        )
+
+    def keeping(self, path: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        """All rows of a path as they are read; those that took long to compute are kept."""
+        from millpond.provider.url import is_url
+
+        if is_url(path) or not self.row(path).entry_type.is_dynamic:
+            return batches
+        return self.derivation.keeping(path, batches)
 
 
 def begins_with(row: Row) -> int:

@@ -24,7 +24,7 @@ from millpond.plan.attendant import attend
 from millpond.plan.expr import col
 from millpond.plan.make import sql, values
 from millpond.plan.streams import Sql
-from millpond.plan.types import LONG, STRING, Struct
+from millpond.plan.types import DOUBLE, LONG, STRING, TIMESTAMP, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +121,17 @@ def test_results_are_those_of_a_session_here(warm: Warm, spark: Any) -> None:
         run = here.execute(plan)
         assert all_rows(warm, plan) == [row for batch in run for row in batch.to_pylist()]
     assert "Aggregate" in warm.explain(query)
+
+
+def test_it_tells_which_rows_a_range_needs(warm: Warm) -> None:
+    schema = Struct.of(time=TIMESTAMP, x=DOUBLE)
+    found = warm.pushed_ranges(
+        "SELECT time, x * 2 AS x FROM s WHERE x > 1",
+        {"s": schema},
+        {"s": "time"},
+        ("time", 5, None),
+    )
+    assert found == {"s": (5, None)}
 
 
 def test_what_a_run_tells_comes_along(warm: Warm) -> None:

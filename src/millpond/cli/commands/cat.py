@@ -106,7 +106,7 @@ def command(
     if found.plan is None:
         _write_bytes(context, found, asked)
     else:
-        _write_rows(context, found.plan, asked)
+        _write_rows(context, found, asked)
 
 
 # Bytes
@@ -136,7 +136,9 @@ def _write_bytes(context: Context, found: Selection, asked: _Asked) -> None:
 # Rows
 
 
-def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
+def _write_rows(context: Context, found: Selection, asked: _Asked) -> None:
+    plan, is_whole = found.plan, asked.query is None and asked.limit is None
+    assert plan is not None
     if asked.query is not None:
         from millpond.plan.make import sql
 
@@ -147,7 +149,8 @@ def _write_rows(context: Context, plan: Plan, asked: _Asked) -> None:
     if asked.explain:
         write_explained(context, plan, engine=engine)
         return
-    write_plan(context, plan, asked.format, engine=engine)
+    keeping = found.keeping if is_whole else None
+    write_plan(context, plan, asked.format, engine=engine, keeping=keeping)
 
 
 def _engine(context: Context, asked: _Asked, plan: Plan) -> Any:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from millpond.cli.context import Context
+    from millpond.fs.resolve import Located
     from millpond.steward.comparing.nodes import NodeDiff, Side
     from millpond.steward.comparing.rows import RowDiff
     from millpond.steward.comparing.trees import Change
@@ -104,13 +105,19 @@ def _moments(older: Any, newer: Any, path: str) -> tuple[Side, Side] | None:
     from millpond.fs.resolve import try_resolve
     from millpond.steward.comparing.nodes import Side
 
-    found = [try_resolve(scope.tree, path) for scope in (older, newer)]
+    found = [try_resolve(scope.view, path) for scope in (older, newer)]
     if found == [None, None]:
         newer.locate(path)  # says what is nearby
     if any(each is None or each.entry_type.is_directory for each in found):
         return None
-    labels = [f"{path}@v{each.row.version}" for each in found if each is not None and each.row]
+    labels = [_label(path, each) for each in found]
     return Side(older, path, labels[0]), Side(newer, path, labels[1])
+
+
+def _label(path: str, found: Located | None) -> str:
+    """With its version, unless it is in a directory that is computed."""
+    row = None if found is None else found.row
+    return path if row is None else f"{path}@v{row.version}"
 
 
 # What is shown

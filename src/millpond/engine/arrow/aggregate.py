@@ -12,6 +12,7 @@ import pyarrow.types as at
 from millpond.base.errors import BudgetExceededError
 from millpond.engine.arrow.codes import Order, from_code, permutation, to_code
 from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.manygroups import combine_sorted
 from millpond.engine.arrow.measures import CountDistinct, How, Step, may_overflow, state_of
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.parquet import batch_of
@@ -222,6 +223,9 @@ def combine(
     columns: list[pa.ChunkedArray], key_count: int, steps: Sequence[Step]
 ) -> list[pa.Array]:
     """One row for each different key: what each step makes of the group's rows."""
+    found = combine_sorted(columns, key_count, steps)
+    if found is not None:
+        return found
     names = [str(i) for i in range(len(columns))]
     given = list(columns)
     functions: list[tuple[str | list[str], str]] = []

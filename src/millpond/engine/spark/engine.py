@@ -141,12 +141,9 @@ class SparkEngine:
         times: Mapping[str, str],
         wanted: tuple[str, int | None, int | None],
     ) -> dict[str, tuple[int | None, int | None]]:
-        """From when to when rows of inputs matter for a range of what a query gives; see `pushed`.
-
-        An engine that runs elsewhere is not asked: it prunes what it reads by itself.
-        """
-        if self._warm() is not None:
-            return {}
+        """When rows of inputs matter for a range of what a query gives: see `pushed`."""
+        if (warm := self._warm()) is not None:
+            return warm.pushed_ranges(text, inputs, times, wanted)
         from millpond.engine.spark.pushed import pushed_ranges
 
         try:

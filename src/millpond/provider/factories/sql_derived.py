@@ -6,30 +6,36 @@
         levels: series:///sensors/*
       query: SELECT timestamp, level * 100 AS "level.cm" FROM levels
 
-Spark runs the query. Its columns are asked for once for each text and kept under `cache/`.
+Spark runs the query. Its columns are asked for once for each text and kept under `cache/`, and so
+are its rows when all of them were read; until then a filter on them reaches the inputs.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import uuid
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field, field_validator
 
 from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SqlError
-from millpond.plan.sqltext import check_sql
+from millpond.plan.sqltext import check_sql, is_steady
 from millpond.provider.factory import Config, Creates, RowsFactory
+from millpond.provider.kept import scan_of
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.schemas import sql_schema
 from millpond.provider.times import in_range, time_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
 
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
+    from millpond.provider.kept import Kept
     from millpond.provider.reading import Reading
     from millpond.provider.rows import Rows
 
@@ -136,6 +142,7 @@ class DerivedRows:
         config = self._config
         return key_of(
             "sql-derived",
+            "" if is_steady(config.query) else uuid.uuid4(),  # what is kept of it is of no use
             config.query,
             json.dumps([*self._inputs]),
             *(rows.key for rows in self._inputs.values()),
@@ -147,8 +154,27 @@ class DerivedRows:
         """One: nobody knows which rows of a query come from which rows of its inputs."""
         return [Piece(self.key)]
 
+    @property
+    def _kept(self) -> Kept:
+        return self._reading.kept.of("queried")
+
+    def keeping(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        """All rows, as they are read by somebody: they need not be computed again."""
+        from millpond.plan.arrow import to_arrow_schema
+
+        if not is_steady(self._config.query) or self._kept.find(self.key) is not None:
+            return batches
+        return self._kept.teed(self.key, to_arrow_schema(self.schema), batches)
+
     def plan(self, asked: Asked = ALL) -> Plan:
-        """The query; a range of time is a filter on it, which Spark pushes down to the inputs."""
+        """The query; a range of time is a filter on it, which Spark pushes down to the inputs.
+
+        If all rows were read before, they are kept.
+        """
+        known = self._kept.find(self.key)
+        if known is not None:
+            rows = scan_of([known], self.schema)
+            return rows if self.time_column is None else in_range(rows, self.time_column, asked)
         if asked.is_all:
             return self._whole()
         if self.time_column is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.plan.expr import col
 from millpond.plan.streams import Sql
-from millpond.plan.types import DOUBLE, Field, Struct
+from millpond.plan.types import DOUBLE, TIMESTAMP_NTZ, Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,10 +38,13 @@ def holistic(found: Plan, rows: Plan, wanted: Sequence[Wanted], *, time: str, wi
     named = [
         f"{_expression(each.kind, quoted(each.column))} AS {quoted(each.name)}" for each in wanted
     ]
-    micros = f"unix_micros({quoted(time)})"
+    is_local = found.schema.field(time).type == TIMESTAMP_NTZ
+    micros = f"unix_micros(CAST({quoted(time)} AS TIMESTAMP))"
+    bucket = f"timestamp_micros({micros} - pmod({micros}, {width}))"
+    if is_local:
+        bucket = f"CAST({bucket} AS TIMESTAMP_NTZ)"
     text = (
-        f"SELECT timestamp_micros({micros} - pmod({micros}, {width})) "
-        f"AS {quoted(time)}, {', '.join(named)} FROM source "
+        f"SELECT {bucket} AS {quoted(time)}, {', '.join(named)} FROM source "
         f"WHERE {quoted(time)} IS NOT NULL GROUP BY 1"
     )
     made = Sql(text, ("source",), (rows,), Struct((found.schema.field(time), *columns)))

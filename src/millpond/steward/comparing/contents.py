@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING, Final
 
+from millpond.fs.blobs import digest_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,7 +54,29 @@ class ByteSide:
         return self.scope.chunks_of(self.rows, self.name)
 
 
-def compare_contents(old: ByteSide, new: ByteSide) -> ContentDiff:
+@dataclass(frozen=True, slots=True)
+class MadeSide:
+    """The bytes of one side, which are computed."""
+
+    name: str
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.content)
+
+    @property
+    def hashes(self) -> list[str | None]:
+        """What they are."""
+        return [digest_of(self.content)]
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes."""
+        return iter((self.content,))
+
+
+def compare_contents(old: ByteSide | MadeSide, new: ByteSide | MadeSide) -> ContentDiff:
     """Compare the bytes of two sides; equal hashes need no reading."""
     if old.hashes == new.hashes:
         return ContentDiff(old.size, new.size, is_same=True)

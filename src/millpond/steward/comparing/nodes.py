@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import DirectoryError, PathTypeError
+from millpond.fs.entry import EntryType
 from millpond.fs.paths import split_version
-from millpond.steward.comparing.contents import ByteSide, ContentDiff, compare_contents
-from millpond.steward.comparing.rows import RowDiff, compare_rows
+from millpond.steward.comparing.contents import ByteSide, ContentDiff, MadeSide, compare_contents
+from millpond.steward.comparing.rows import RowDiff, compare_computed, compare_tables
 
 if TYPE_CHECKING:
     from millpond.fs.entry import Row
@@ -35,9 +36,11 @@ class Side:
             )
         return row
 
-    def contents(self) -> ByteSide:
+    def contents(self) -> ByteSide | MadeSide:
         """Its bytes: all of a series up to its version."""
         row = self.row()
+        if row.entry_type is EntryType.DYNAMIC_FILE:
+            return MadeSide(self.label, self.scope.read_bytes(self.path))
         plain = split_version(self.path).path
         rows = self.scope.byte_rows(plain, version=row.version)
         return ByteSide(self.scope, self.label, rows)
@@ -60,16 +63,30 @@ class NodeDiff:
         return found is not None and found.is_same
 
 
+def has_bytes(kind: EntryType) -> bool:
+    """Whether a node of a kind is a file, stored or computed."""
+    return kind.is_bytes or kind is EntryType.DYNAMIC_FILE
+
+
+def has_rows(kind: EntryType) -> bool:
+    """Whether a node of a kind is a table or a series, stored or computed."""
+    return kind.is_table or kind in (EntryType.DYNAMIC_TABLE, EntryType.DYNAMIC_SERIES)
+
+
 def compare_nodes(old: Side, new: Side, *, limit: int = 10) -> NodeDiff:
     """Compare two nodes of the same kind."""
     before, after = old.row(), new.row()
     kind = str(after.entry_type)
-    if before.entry_type.is_bytes and after.entry_type.is_bytes:
+    if has_bytes(before.entry_type) and has_bytes(after.entry_type):
         found = compare_contents(old.contents(), new.contents())
         return NodeDiff(old.label, new.label, kind, contents=found)
     if before.entry_type.is_table and after.entry_type.is_table:
         tables = (old.scope.table_of(before), new.scope.table_of(after))
-        rows = compare_rows(*tables, engine=new.scope.pond.engine, limit=limit)
+        rows = compare_tables(*tables, engine=new.scope.pond.engine, limit=limit)
+        return NodeDiff(old.label, new.label, kind, rows=rows)
+    if has_rows(before.entry_type) and has_rows(after.entry_type):
+        sides = (side.scope.derivation.rows(side.path) for side in (old, new))
+        rows = compare_computed(*sides, engine=new.scope.pond.engine_for, limit=limit)
         return NodeDiff(old.label, new.label, kind, rows=rows)
     raise PathTypeError(
         f"{old.path} is a {before.entry_type} and {new.path} is a {after.entry_type}: "

@@ -1,6 +1,7 @@
-"""Two tables: columns that came, went or changed their type, and rows.
+"""Two tables, stored or computed: columns that came, went or changed their type, and rows.
 
-Files that both have are left out. Where files only came, or only went, their rows are what differs.
+Files that both have are left out, and so are pieces of computed rows. Where files only came, or
+only went, their rows are what differs.
 Otherwise rows are compared one by one, if they are not too many; if they are, the rows of the files
 are counted, and it is said that this is all.
 """
@@ -10,16 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from millpond.base.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
+    from millpond.provider.rows import Piece, Rows
 
 MOST_ROWS: Final = 1_000_000
 """So many rows are compared one by one."""
@@ -49,12 +51,33 @@ class RowDiff:
         return not (self.columns or self.added or self.removed)
 
 
+class _Side(Protocol):
+    """What one of the two has and the other has not."""
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def count(self) -> int | None: ...
+
+    def plan(self) -> Plan: ...
+
+    def engine(self, plan: Plan) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _Files:
     table: DeltaTable
-    engine: Any
+    chosen: Any
     files: dict[Any, dict[str, Any]]
     """The live files that the other side has not."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.files
+
+    def engine(self, plan: Plan) -> Any:
+        del plan
+        return self.chosen
 
     def count(self) -> int | None:
         """How many rows they have, if statistics tell."""
@@ -69,14 +92,51 @@ class _Side:
         return self.table.scan().only(file["path"] for file in self.files.values()).plan()
 
 
-def compare_rows(old: DeltaTable, new: DeltaTable, *, engine: Any, limit: int) -> RowDiff:
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    rows: Rows
+    pieces: list[Piece]
+    """Those that the other side has not."""
+    choose: Callable[[Plan], Any]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.pieces
+
+    def engine(self, plan: Plan) -> Any:
+        return self.choose(plan)
+
+    def count(self) -> int:
+        """How many rows they have; of what is computed it is not known before."""
+        if self.is_empty:
+            return 0
+        plan = self.plan()
+        return plan.count(engine=self.engine(plan))
+
+    def plan(self) -> Plan:
+        """Their rows."""
+        return self.rows.plan_of(self.pieces)
+
+
+def compare_tables(old: DeltaTable, new: DeltaTable, *, engine: Any, limit: int) -> RowDiff:
     """Compare two tables, or two versions of one; at most so many rows are shown of each kind."""
-    columns = tuple(_columns(old.schema, new.schema))
     before, after = _files(old), _files(new)
-    gone = _Side(old, engine, {k: f for k, f in before.items() if k not in after})
-    come = _Side(new, engine, {k: f for k, f in after.items() if k not in before})
+    gone = _Files(old, engine, {k: f for k, f in before.items() if k not in after})
+    come = _Files(new, engine, {k: f for k, f in after.items() if k not in before})
+    return _compared(tuple(_columns(old.schema, new.schema)), come, gone, limit)
+
+
+def compare_computed(old: Rows, new: Rows, *, engine: Callable[[Plan], Any], limit: int) -> RowDiff:
+    """The same for rows of which one side at least is computed."""
+    before, after = ({piece.key: piece for piece in rows.pieces()} for rows in (old, new))
+    gone = _Pieces(old, [p for key, p in before.items() if key not in after], engine)
+    come = _Pieces(new, [p for key, p in after.items() if key not in before], engine)
+    return _compared(tuple(_columns(old.schema, new.schema)), come, gone, limit)
+
+
+def _compared(columns: tuple[str, ...], come: _Side, gone: _Side, limit: int) -> RowDiff:
     added, removed = come.count(), gone.count()
-    if not gone.files or not come.files:
+    if gone.is_empty or come.is_empty:
         return RowDiff(columns, added, removed, "files", *_first_rows(come, gone, limit))
     if added is None or removed is None or added + removed > MOST_ROWS:
         return RowDiff(columns, added, removed, "counts")
@@ -108,8 +168,8 @@ def _columns(old: Struct, new: Struct) -> Iterator[str]:
 def _first_rows(come: _Side, gone: _Side, limit: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     found = []
     for side in (come, gone):
-        plan = side.plan().head(limit) if side.files and limit else None
-        found.append(() if plan is None else tuple(_lines(plan, side.engine)))
+        plan = None if side.is_empty or not limit else side.plan().head(limit)
+        found.append(() if plan is None else tuple(_lines(plan, side.engine(plan))))
     return found[0], found[1]
 
 
@@ -121,7 +181,7 @@ def _one_by_one(columns: tuple[str, ...], come: _Side, gone: _Side, limit: int) 
     counts: Counter[bytes] = Counter()
     for name, sign in (("new", 1), ("old", -1)):
         side = come if name == "new" else gone
-        for line in _lines(plans[name], side.engine):
+        for line in _lines(plans[name], side.engine(plans[name])):
             counts[_digest(line)] += sign
     added = sum(count for count in counts.values() if count > 0)
     removed = -sum(count for count in counts.values() if count < 0)
@@ -129,7 +189,7 @@ def _one_by_one(columns: tuple[str, ...], come: _Side, gone: _Side, limit: int) 
     for name, side, wanted in (("new", come, 1), ("old", gone, -1)):
         lines: list[str] = []
         if limit and (added if wanted > 0 else removed):
-            for line in _lines(plans[name], side.engine):
+            for line in _lines(plans[name], side.engine(plans[name])):
                 digest = _digest(line)
                 if counts[digest] * wanted > 0:
                     counts[digest] -= wanted

@@ -120,6 +120,11 @@ class Derivation:
             known = self._rows[path] = self._made(path)
         return known
 
+    def keeping(self, path: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        """All rows of a path as somebody reads them: what computes them may keep them."""
+        keep = getattr(self.rows(path), "keeping", None) if self.computes else None
+        return batches if keep is None else keep(batches)
+
     def _made(self, path: str) -> Rows:
         found, row = self.scope.locate(path), self.scope.row(path)
         if row.entry_type.is_table:
@@ -232,6 +237,12 @@ class _Guarded:
         """Names the content."""
         with self._computing():
             return self._rows.key
+
+    def keeping(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        """All rows, kept if that is of use."""
+        keep = getattr(self._rows, "keeping", None)
+        with self._computing():
+            return batches if keep is None else keep(batches)
 
     def pieces(self) -> Sequence[Piece]:
         """The parts."""

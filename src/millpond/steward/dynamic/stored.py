@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from datetime import UTC, datetime
 from functools import cached_property, reduce
 from operator import and_
@@ -59,11 +60,12 @@ class StoredRows:
         """Which column is the time."""
         return self._row.time_column
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """A version of a node never changes; bounds may."""
+        """A version of a node never changes; bounds may. In a transaction it is none yet."""
         one = split_version(self.path).version
-        return key_of(self._row.node_id, self._row.version, one, *self._bounds)
+        draft = uuid.uuid4() if self._kept is None else None
+        return key_of(self._row.node_id, self._row.version, one, *self._bounds, draft)
 
     @cached_property
     def _facts(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ This is what `cat` reads. Paths of a pond need a scope; files of this machine do
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from millpond.base.errors import DirectoryError, MillpondError, PathNotFoundError, PathTypeError
@@ -19,8 +20,10 @@ from millpond.steward.rows.host import host_files, host_plan, reading_url
 from millpond.steward.temporal.times import asked_between
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
+
+    import pyarrow as pa
 
     from millpond.base.settings import Settings
     from millpond.plan.node import Plan
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from millpond.steward.places import Place
     from millpond.steward.scope import Scope
 
+Keeping: TypeAlias = "Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]"
 Opened: TypeAlias = "Callable[[], Scope]"
 """Opens the pond when a path of it is named, and not before."""
 _SHOWN: Final = 3
@@ -62,6 +66,8 @@ class Selection:
     names: tuple[str, ...]
     chunks: Iterator[bytes] | None = None
     plan: Plan | None = None
+    keeping: Keeping | None = None
+    """All rows pass through it as they are read, if it is of use to keep them."""
     read_as: str = ""
     """The URL by which the first bytes might be read as rows."""
 
@@ -94,7 +100,10 @@ def select(
         )
     if files:
         return _bytes(files, which, is_host=places[0].is_host)
-    return Selection(tuple(rows), plan=union_by_name(rows))
+    keeping = None
+    if len(rows) == 1 and not which.has_times and not places[0].is_host and places[0].url is None:
+        keeping = partial(scope().keeping, next(iter(rows)))
+    return Selection(tuple(rows), plan=union_by_name(rows), keeping=keeping)
 
 
 def _bytes(files: dict[str, Iterator[bytes]], which: Which, *, is_host: bool) -> Selection:

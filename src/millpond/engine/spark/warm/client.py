@@ -118,6 +118,21 @@ class Warm:
         given = {name: schema_to_json(schema) for name, schema in inputs.items()}
         return schema_from_json(self.ask({"do": "schema", "text": text, "inputs": given}))
 
+    def pushed_ranges(
+        self,
+        text: str,
+        inputs: Mapping[str, Struct],
+        times: Mapping[str, str],
+        wanted: tuple[str, int | None, int | None],
+    ) -> dict[str, tuple[int | None, int | None]]:
+        """Which rows of its inputs a query needs for a range of what it gives."""
+        from millpond.plan.typejson import schema_to_json
+
+        given = {name: schema_to_json(schema) for name, schema in inputs.items()}
+        asked = {"text": text, "inputs": given, "times": dict(times), "wanted": list(wanted)}
+        found = self.ask({"do": "ranges", **asked})
+        return {name: (start, end) for name, (start, end) in found.items()}
+
     def ask(self, request: Mapping[str, Any]) -> Any:
         """What it answers, or the error that it answers with."""
         channel = self.begin(request)

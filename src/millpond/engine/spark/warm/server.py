@@ -119,7 +119,12 @@ class Server:
     def _found(self, name: str) -> tuple[Callable[[wire.Channel, dict[str, Any]], Any], bool]:
         """What answers a request, and whether it is work, without which the engine is idle."""
         asked = {"status": self._do_status, "stop": self._do_stop}
-        work = {"run": self._do_run, "schema": self._do_schema, "explain": self._do_explain}
+        work = {
+            "run": self._do_run,
+            "schema": self._do_schema,
+            "ranges": self._do_ranges,
+            "explain": self._do_explain,
+        }
         return {**asked, **work}[name], name in work
 
     # What can be asked for
@@ -150,6 +155,18 @@ class Server:
 
         inputs = {name: schema_from_json(text) for name, text in asked["inputs"].items()}
         return schema_to_json(self._engine().sql_schema(asked["text"], inputs))
+
+    def _do_ranges(
+        self, channel: wire.Channel, asked: dict[str, Any]
+    ) -> dict[str, tuple[int | None, int | None]]:
+        del channel
+        from millpond.plan.typejson import schema_from_json
+
+        inputs = {name: schema_from_json(text) for name, text in asked["inputs"].items()}
+        column, start, end = asked["wanted"]
+        return self._engine().pushed_ranges(
+            asked["text"], inputs, asked["times"], (column, start, end)
+        )
 
     def _do_explain(self, channel: wire.Channel, asked: dict[str, Any]) -> str:
         del channel
