@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from millpond.base.store import ObjectMeta, PutMode, Store
     from millpond.plan.node import Plan
@@ -152,10 +153,15 @@ class Kept:
                 _log.info("a result could not be kept: %s", error.message)
 
     def _taken(self, key: str, draft: _Draft) -> Result:
-        file = draft.finish()
+        made = draft.finish()
         self.counts.made += 1
         self.counts.rows_made += draft.rows
-        return self.keep_file(key, file)
+        return self.keep_file(key, made) if isinstance(made, Path) else self._keep_bytes(key, made)
+
+    def _keep_bytes(self, key: str, content: bytes) -> Result:
+        name = self._name(key)
+        place, meta = self._put(lambda store: store.put(name, content, mode=_OVER))
+        return Result(key, f"{place.location}/{name}", meta.size)
 
     def keep_file(self, key: str, file: Path) -> Result:
         """Take over a Parquet file that was written already."""
@@ -179,50 +185,66 @@ class Kept:
 
 
 class _Draft:
-    """A Parquet file at work, which is gone in the end."""
+    """A Parquet file at work: in memory while it is small, then in a file that is gone at last."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        handle, name = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
-        os.close(handle)
         self.rows = 0
-        self._file = Path(name)
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
-        # Numbers are rarely the same; to look whether they are takes longer than to write them.
-        texts = [field.name for field in schema if not _is_number(field.type)]
-        self._writer = pq.ParquetWriter(name, schema, compression="zstd", use_dictionary=texts)
+        self._file: Path | None = None
+        self._writer: pq.ParquetWriter | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._writer.close()
-        self._file.unlink(missing_ok=True)
+        if self._writer is not None:
+            self._writer.close()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Rows, which are written by the row group: each write begins a new one."""
         self._held.append(batch)
         self._held_rows += batch.num_rows
+        self.rows += batch.num_rows
         if self._held_rows >= ROW_GROUP_ROWS:
-            self._write()
+            if self._writer is None:
+                handle, name = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
+                os.close(handle)
+                self._file = Path(name)
+                self._writer = self._open(name)
+            self._write(self._writer)
 
-    def _write(self) -> None:
+    def _open(self, sink: str | pa.BufferOutputStream) -> pq.ParquetWriter:
+        import pyarrow.parquet as pq
+
+        # Numbers are rarely the same; to look whether they are takes longer than to write them.
+        texts = [field.name for field in self._schema if not _is_number(field.type)]
+        return pq.ParquetWriter(sink, self._schema, compression="zstd", use_dictionary=texts)
+
+    def _write(self, writer: pq.ParquetWriter) -> None:
         import pyarrow as pa
 
         table = pa.Table.from_batches(self._held, self._schema)
-        self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
-        self.rows += self._held_rows
+        if table.num_rows:
+            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self._held, self._held_rows = [], 0
 
-    def finish(self) -> Path:
-        """The whole file."""
-        if self._held_rows:
-            self._write()
-        self._writer.close()
-        return self._file
+    def finish(self) -> Path | bytes:
+        """The whole of it."""
+        import pyarrow as pa
+
+        if self._writer is not None and self._file is not None:
+            self._write(self._writer)
+            self._writer.close()
+            return self._file
+        sink = pa.BufferOutputStream()
+        with self._open(sink) as writer:
+            self._write(writer)
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
 
 
 def _is_number(type_: pa.DataType) -> bool:
