@@ -34,6 +34,20 @@ def rows(first: int, count: int, seed: int) -> pa.Table:
     )
 
 
+def with_one_series(directory: Path, count: int) -> Path:
+    """A pond with one series of so many rows, in ten files."""
+
+    def make(path: Path) -> None:
+        pond = mp.create(path)
+        part = count // 10
+        for number in range(10):
+            with pond.write() as tx:
+                tx.append_series("/s0", rows(number * part, part, 0))
+                tx.commit()
+
+    return kept(f"pipeline-one-{count}", make, directory=directory)
+
+
 def with_series(directory: Path, count: int) -> Path:
     """A pond with five series of so many rows each, in ten files, and one in long form."""
 

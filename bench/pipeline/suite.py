@@ -62,7 +62,9 @@ def _works(
     """Name, limit, what it is compared with, and how."""
 
     def append(engine: str) -> Callable[[Path], dict[str, Any]]:
-        return lambda d: _work("append", place=_series(d), rows=rows, engine=engine)
+        return lambda d: _work(
+            "append", place=str(ponds.with_one_series(d, rows)), rows=rows, engine=engine
+        )
 
     def _series(directory: Path) -> str:
         return str(ponds.with_series(directory, rows))

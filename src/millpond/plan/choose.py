@@ -69,15 +69,6 @@ def choose(plan: Plan, engine: AnyEngine = "auto", *, scope: Scope | None = None
     return _cheapest(resolved, settings)
 
 
-def supports(plan: Plan, engine: str) -> bool:
-    """Whether an engine can run a plan."""
-    try:
-        check_supported(plan, engine_named(engine))
-    except (UnsupportedNodeError, UnsupportedExpressionError):
-        return False
-    return True
-
-
 def _has_stored(plan: Plan) -> bool:
     return any(isinstance(node, Stored) for node in topological(plan))
 

@@ -132,9 +132,16 @@ class Kept:
         except StoreError as error:
             _log.info("a note could not be kept: %s", error.message)
 
-    def keep(self, key: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Result:
+    def keep(
+        self,
+        key: str,
+        schema: pa.Schema,
+        batches: Iterable[pa.RecordBatch],
+        *,
+        group_rows: int = ROW_GROUP_ROWS,
+    ) -> Result:
         """Write a result, in bounded memory; one that came first is as good."""
-        with _Draft(schema) as draft:
+        with _Draft(schema, group_rows) as draft:
             for batch in batches:
                 draft.add(batch)
             return self._taken(key, draft)
@@ -187,8 +194,9 @@ class Kept:
 class _Draft:
     """A Parquet file at work: in memory while it is small, then in a file that is gone at last."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, group_rows: int = ROW_GROUP_ROWS) -> None:
         self.rows = 0
+        self._group_rows = group_rows
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
@@ -229,7 +237,7 @@ class _Draft:
 
         table = pa.Table.from_batches(self._held, self._schema)
         if table.num_rows:
-            writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            writer.write_table(table, row_group_size=self._group_rows)
         self._held, self._held_rows = [], 0
 
     def finish(self) -> Path | bytes:

@@ -252,7 +252,8 @@ class ReducedRows:
         plans = {"partials": self._partials.plan(wide)}
         if self._rest:
             plans["rows"] = self._timed.plan(wide)
-        return in_range(self._from_partials(plans), self.time_column, asked)
+        found = in_range(self._from_partials(plans), self.time_column, asked)
+        return found.sort(self.time_column)
 
     def _widened(self, asked: Asked) -> Asked:
         """All rows of the buckets that are wanted."""

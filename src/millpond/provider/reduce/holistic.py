@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from millpond.plan.expr import col
 from millpond.plan.streams import Sql
 from millpond.plan.types import DOUBLE, TIMESTAMP_NTZ, Field, Struct
 
@@ -48,7 +47,7 @@ def holistic(found: Plan, rows: Plan, wanted: Sequence[Wanted], *, time: str, wi
         f"WHERE {quoted(time)} IS NOT NULL GROUP BY 1"
     )
     made = Sql(text, ("source",), (rows,), Struct((found.schema.field(time), *columns)))
-    return found.join(made, on=time, how="left").sort(col(time))
+    return found.join(made, on=time, how="left")
 
 
 def _expression(kind: str, column: str) -> str:

@@ -108,7 +108,7 @@ def _with_ends(found: Plan, plan: Plan, name: str, at: str, kind: str, bucket: E
 
 
 def finished(plan: Plan, wanted: Sequence[Wanted], *, time: str) -> Plan:
-    """What was asked for, by the start of each bucket, in order."""
+    """What was asked for, by the start of each bucket."""
     columns: list[Named] = [col(BUCKET).alias(time)]
     for each in wanted:
         if each.kind == "avg":
@@ -117,7 +117,7 @@ def finished(plan: Plan, wanted: Sequence[Wanted], *, time: str) -> Plan:
         else:
             value = col(f"{each.kind}:{each.column}")
         columns.append(value.alias(each.name))
-    return plan.sort(BUCKET).select(*columns)
+    return plan.select(*columns)
 
 
 def _width(micros: int) -> timedelta:

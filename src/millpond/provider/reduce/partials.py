@@ -15,6 +15,7 @@ from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
+from millpond.provider.stretches import STRETCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -168,7 +169,8 @@ class Partials:
 
         here = rows is not None and rows <= reading.FEW_ROWS
         batches = self.reading.run(plan, ordered=False, here=here)
-        return self.kept.keep(key, to_arrow_schema(self.schema), batches)
+        schema = to_arrow_schema(self.schema)
+        return self.kept.keep(key, schema, batches, group_rows=STRETCH_ROWS)
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

@@ -6,18 +6,25 @@ Who computes is on a stack, so a path that is computed from itself is found befo
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CycleError, MillpondError, PathTypeError, PluginError
+from millpond.base.errors import (
+    CycleError,
+    MillpondError,
+    PathTypeError,
+    PluginError,
+    UnsupportedExpressionError,
+    UnsupportedNodeError,
+)
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
-from millpond.plan.choose import supports
 from millpond.provider.expand import unsaid
 from millpond.provider.factory import node_factory, transform_factory
 from millpond.provider.formats.format import format_named
@@ -52,6 +59,7 @@ if TYPE_CHECKING:
     from millpond.provider.url import DataUrl
     from millpond.steward.scope import Scope
 
+_log = logging.getLogger("millpond.steward")
 _BYTES: Final = (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE)
 _WANTED: Final[dict[str, tuple[EntryType, ...]]] = {
     "table": (EntryType.TABLE, EntryType.DYNAMIC_TABLE),
@@ -161,12 +169,15 @@ class Derivation:
         self, plan: Plan, *, ordered: bool = True, here: bool = False
     ) -> Iterable[pa.RecordBatch]:
         """Rows, by the engine that the settings name, or else by the one that costs least."""
-        return plan.execute(engine=self._engine(plan, here=here), ordered=ordered)
+        if here:
+            try:
+                return plan.execute(engine="arrow", ordered=ordered)
+            except (UnsupportedNodeError, UnsupportedExpressionError) as error:
+                _log.debug("not done here: %s", error.message)
+        return plan.execute(engine=self._engine(plan), ordered=ordered)
 
-    def _engine(self, plan: Plan, *, here: bool) -> str | Executor:
+    def _engine(self, plan: Plan) -> str | Executor:
         settings = self.scope.pond.settings
-        if here and supports(plan, "arrow"):
-            return "arrow"
         if settings is None or settings.engine == "auto":
             return "auto"
         return self.scope.pond.engine_for(plan)
