@@ -22,11 +22,13 @@ from pathlib import Path
 MEMORY = Path("/dev/shm")
 ROOM = 8 << 30
 """What has to be free there; the tests write less than 3 GiB."""
+SLOWEST = 12
+"""So many tests are named at the end: all together have to stay below 15 minutes."""
 
 
 def main(wanted: str) -> int:
     """Run both, and say how they ended."""
-    pytest = [sys.executable, "-m", "pytest"]
+    pytest = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}"]
     # Tests start many processes, and each would compile what it imports.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
