@@ -198,7 +198,14 @@ def moved_and_appended(tx: WriteScope) -> None:
 DEEDS["move and append"] = moved_and_appended
 
 
-@pytest.mark.parametrize("what", DEEDS)
+OFTEN = ("append", "overwrite", "rename", "bytes", "move and append")
+"""The others are tried by `make test-all`."""
+
+
+@pytest.mark.parametrize(
+    "what",
+    [what if what in OFTEN else pytest.param(what, marks=pytest.mark.slow) for what in DEEDS],
+)
 def test_a_writer_that_began_before_compaction_succeeds(
     pond: Pond, prepared: Path, tmp_path: Path, what: str
 ) -> None:

@@ -24,12 +24,19 @@ _UNSTEADY: Final = re.compile(
     re.IGNORECASE,
 )
 """What gives another value at another time or in another place."""
+_MOST_CHECKED: Final = 1000
+_checked: Final[set[str]] = set()
 _ENDS: Final = {"'": "'", '"': '"', "`": "`", "--": "\n", "/*": "*/"}
 
 
 def check_sql(text: str) -> None:
     """Check that a text is one query in Spark's SQL; an error says where it stops being one."""
+    if text in _checked:
+        return  # a plan is made anew many times while it is optimized
     parse_sql(text)
+    if len(_checked) >= _MOST_CHECKED:
+        _checked.clear()
+    _checked.add(text)
 
 
 def is_steady(text: str) -> bool:

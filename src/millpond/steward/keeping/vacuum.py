@@ -7,6 +7,7 @@ that were computed and have not been used for so long.
 
 from __future__ import annotations
 
+import gc
 import json
 import time
 from dataclasses import dataclass
@@ -83,6 +84,7 @@ class _Vacuum:
         # In this order: what was committed since the listing is named, and not in it.
         self.objects = {meta.path: meta for meta in pond.store.list()}
         self.tree = pond.oplog.latest()
+        gc.collect()  # scopes that nobody holds any more do not count
         self.scopes = scopes_of(pond.location)
         self.rows = list(_all_rows(self.tree))
 
