@@ -2,8 +2,9 @@
 
     python tools/run_tests.py "not slow"
 
-Each has about half of the work, and one of two cores would be idle otherwise. What the Spark tests
-print comes when both are done. The exit code is that of the one that failed.
+Each has about half of the work, and one of two cores would be idle otherwise; the one that is done
+first, Spark's, goes on with the directories named in LATER. What it prints comes when both are
+done. The exit code is that of the one that failed.
 
 Their files are in memory where there is room: a pond syncs every file that it writes, and tests
 would wait for the disk. They are gone at the end; run a test that failed by itself to look at what
@@ -24,11 +25,12 @@ ROOM = 8 << 30
 """What has to be free there; the tests write less than 3 GiB."""
 SLOWEST = 12
 """So many tests are named at the end: all together have to stay below 15 minutes."""
+LATER = ("tests/bench", "tests/docs", "tests/surfaces")
+PYTEST = (sys.executable, "-m", "pytest", f"--durations={SLOWEST}")
 
 
 def main(wanted: str) -> int:
     """Run both, and say how they ended."""
-    pytest = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}"]
     # Tests start many processes, and each would compile what it imports.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     is_roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
@@ -39,15 +41,17 @@ def main(wanted: str) -> int:
         Path(place).chmod(0o755)  # some tests look at it as a user without rights
         environment["TMPDIR"] = place
         spark = subprocess.Popen(
-            # The examples in `src` need no Spark: they are not looked for twice.
-            [*pytest, "-p", "no:cacheprovider", "-m", f"spark and ({wanted})", "tests"],
+            [sys.executable, __file__, "beside", wanted],
             stdout=said,
             stderr=subprocess.STDOUT,
             env=environment,
         )
+        ignored = (f"--ignore={directory}" for directory in LATER)
         try:
             others = subprocess.run(
-                [*pytest, "-m", f"not spark and ({wanted})"], check=False, env=environment
+                [*PYTEST, "-m", f"not spark and ({wanted})", *ignored],
+                check=False,
+                env=environment,
             )
             code = spark.wait()
         finally:
@@ -59,5 +63,14 @@ def main(wanted: str) -> int:
     return others.returncode or code
 
 
+def beside(wanted: str) -> int:
+    """The tests that use Spark, and then some that do not."""
+    # The examples in `src` need no Spark: they are not looked for twice.
+    command = [*PYTEST, "-p", "no:cacheprovider", "-m"]
+    first = subprocess.run([*command, f"spark and ({wanted})", "tests"], check=False)
+    second = subprocess.run([*command, f"not spark and ({wanted})", *LATER], check=False)
+    return first.returncode or second.returncode
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(beside(sys.argv[2]) if sys.argv[1] == "beside" else main(sys.argv[1]))
