@@ -129,6 +129,7 @@ def test_a_transaction_keeps_nothing(pond: Pond) -> None:
         tx.append_series("/s", [{"timestamp": at(600), "x y": 7.0, "site": "b"}])
         drafted = tx.to_arrow("/q").to_pylist()
         assert [row["x"] for row in drafted if row["timestamp"] == at(600)] == [7]
+        assert cached(pond) == []
         tx.rollback()
     append(pond, "/s", [{"timestamp": at(600), "x y": 8.0, "site": "b"}])
     found = [row["x"] for row in rows_of(pond, "/q") if row["timestamp"] == at(600)]

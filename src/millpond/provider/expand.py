@@ -86,4 +86,6 @@ def _masked(value: Any) -> Any:
     if isinstance(value, str):
         for secret in sorted(_taken, key=len, reverse=True):
             value = value.replace(secret, _taken[secret])
+    if type(value) is tuple:
+        return tuple(map(_masked, value))
     return value

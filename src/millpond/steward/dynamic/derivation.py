@@ -129,8 +129,12 @@ class Derivation:
         return known
 
     def keeping(self, path: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-        """All rows of a path as somebody reads them: what computes them may keep them."""
-        keep = getattr(self.rows(path), "keeping", None) if self.computes else None
+        """All rows of a path as somebody reads them: what computes them may keep them.
+
+        In a transaction it would be of no use: it may yet be taken back.
+        """
+        is_lasting = self.computes and self._notes is not None
+        keep = getattr(self.rows(path), "keeping", None) if is_lasting else None
         return batches if keep is None else keep(batches)
 
     def _made(self, path: str) -> Rows:
