@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.provider.ponds import append, at, make, rows_of
 
 import millpond as mp
-from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError
-from millpond.provider import stretches
+from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SourceError
+from millpond.provider import stretch
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from millpond.steward.pond import Pond
 
 
@@ -27,8 +28,6 @@ def pond(tmp_path: Path) -> Pond:
 
 def cached(pond: Pond, kind: str) -> dict[str, int]:
     """The files of a kind of results, and when each was written."""
-    from pathlib import Path
-
     found = (Path(pond.location) / "cache" / kind).rglob("*.parquet")
     return {file.name: file.stat().st_mtime_ns for file in found}
 
@@ -87,7 +86,7 @@ class TestJoin:
     def test_only_what_changed_is_computed(
         self, pond: Pond, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(stretches, "STRETCH_ROWS", 50)
+        monkeypatch.setattr(stretch, "STRETCH_ROWS", 50)
         series(pond, a=[h / 4 for h in range(400)], b=[h / 4 for h in range(400)])
         join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
         assert len(rows_of(pond, "/j")) == 400
@@ -117,7 +116,7 @@ class TestJoin:
     def test_a_time_that_transforms_have_changed(
         self, pond: Pond, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(stretches, "STRETCH_ROWS", 10)
+        monkeypatch.setattr(stretch, "STRETCH_ROWS", 10)
         hours = range(0, 4000, 20)
         append(pond, "/a", [{"timestamp": at(h), "x": h} for h in hours])
         append(pond, "/b", [{"time": at(h), "y": h} for h in hours])
@@ -291,3 +290,57 @@ def test_on_spark(spark: object, pond: Pond, monkeypatch: pytest.MonkeyPatch) ->
         {"timestamp": at(1), "x": 11.0},
         {"timestamp": at(2), "x": None},
     ]
+
+
+@pytest.mark.spark
+def test_spark_writes_by_itself(
+    spark: object, pond: Pond, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    del spark
+    monkeypatch.setattr(stretch, "STRETCH_ROWS", 50)
+    awkward = 'a.b/c "d", e`f'
+    hours = [h / 4 for h in (*range(-300, 400), *range(1000, 1400))]  # also before 2024, a gap
+    append(pond, "/a", [{"timestamp": at(h), awkward: h, "n": int(h)} for h in hours])
+    append(pond, "/b", [{"timestamp": at(h), "x": -0.0} for h in hours[::3]])
+    append(pond, "/b", [{"timestamp": at(h), "x": None, "name": "ü"} for h in hours[::5]])
+    long = [{"timestamp": at(h), "site": f"s {h % 3}", "x": h} for h in hours]
+    append(pond, "/long", long)
+    join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
+    make(pond, "/p", "timeseries-pivot", in_pattern="/long", pivot_column="site", value_column="x")
+    wanted = rows_of(pond, "/j"), rows_of(pond, "/p")
+    shutil.rmtree(tmp_path / "pond" / "cache")
+    monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    monkeypatch.setattr("millpond.provider.runs.WRITTEN_ROWS", 0)
+    assert (rows_of(pond, "/j"), rows_of(pond, "/p")) == wanted
+    before = cached(pond, "joined")
+    files = (tmp_path / "pond" / "cache" / "joined").rglob("*.parquet")
+    written = [meta for file in files if (meta := pq.read_metadata(file)).num_rows]
+    assert len(written) > 10
+    assert all(meta.created_by.startswith("parquet-mr") for meta in written)
+    append(pond, "/a", [{"timestamp": at(30.1), awkward: -1.0, "n": 7}])
+    assert {"timestamp": at(30.1), f"A.{awkward}": -1, "A.n": 7, "B.x": None, "B.name": None} in (
+        rows_of(pond, "/j")
+    )
+    after = cached(pond, "joined")
+    assert {name: after[name] for name in before} == before, "what was kept stays"
+    assert len(after) == len(before) + 1
+
+
+@pytest.mark.spark
+def test_nothing_is_kept_of_what_fails_in_spark(
+    spark: object, pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del spark
+    series(pond, a=[1], b=[1, 2])
+    join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})
+    monkeypatch.setenv("MILLPOND_ENGINE", "spark")
+    monkeypatch.setattr("millpond.provider.reading.FEW_ROWS", -1)
+    monkeypatch.setattr("millpond.provider.runs.WRITTEN_ROWS", 0)
+    table = pond.read().delta("/a")
+    (name,) = table.files(columns=("path",)).to_arrow().column("path").to_pylist()
+    file = Path(table.location) / name
+    file.write_bytes(b"broken" * 100)
+    with pytest.raises(SourceError) as caught:
+        rows_of(pond, "/j")
+    assert name in str(caught.value)
+    assert cached(pond, "joined") == {}

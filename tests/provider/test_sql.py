@@ -9,6 +9,7 @@ import pytest
 from tests.provider.ponds import append, at, make, rows_of
 
 import millpond as mp
+from millpond.base.errors import EvaluationError
 
 if TYPE_CHECKING:
     from millpond.steward.pond import Pond
@@ -57,6 +58,20 @@ def test_ranges_reach_the_files(pond: Pond) -> None:
     query(pond, "/twice",
           "SELECT a.timestamp FROM s a JOIN s b ON a.timestamp = b.timestamp")  # fmt: skip
     assert len(rows_of(pond, "/twice", **some)) == 11
+
+
+def test_what_the_environment_says_is_not_repeated_when_it_runs(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import traceback
+
+    monkeypatch.setenv("TOKEN", "xyzzy-secret")
+    query(pond, "/key", "SELECT timestamp, cast(site || '${env:TOKEN}' AS INT) AS x FROM s")
+    with pytest.raises(EvaluationError) as caught:
+        rows_of(pond, "/key")
+    told = "".join(traceback.format_exception(caught.value))
+    assert "xyzzy" not in told + pond["/key"].plan().explain(physical=True, engine="spark")
+    assert "${env:TOKEN}" in str(caught.value)
 
 
 def test_a_subquery_needs_all_rows(pond: Pond) -> None:

@@ -64,6 +64,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from millpond.base.unsaid import masked
+
 
 class MillpondError(Exception):
     """The root of the tree: a message for people, and a hint that says what to do next.
@@ -76,9 +78,9 @@ class MillpondError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(masked(message))
+        self.message: str = masked(message)
+        self.hint: str | None = masked(hint)
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
@@ -90,7 +92,7 @@ class MillpondError(Exception):
         """The error as plain data, for `--json` output."""
         known = {k: v for k, v in vars(self).items() if k not in ("message", "hint")}
         plain = (str, int, float, bool, type(None), tuple)
-        fields = {k: v for k, v in known.items() if isinstance(v, plain)}
+        fields = {k: masked(v) for k, v in known.items() if isinstance(v, plain)}
         return {"error": type(self).__name__, "message": self.message, "hint": self.hint, **fields}
 
 
@@ -98,8 +100,8 @@ def _rebuilt(kind: type[MillpondError], args: tuple[Any, ...], fields: dict[str,
     """Unpickle an error without its constructor, whose arguments differ from class to class."""
     # `__base__` is the class whose memory layout `kind` has; MemoryError's own `__new__` has not.
     error = (kind.__base__ or kind).__new__(kind, *args)
-    error.args = args
-    vars(error).update(fields)
+    error.args = masked(args)  # it may come from a process that does not know what is concealed
+    vars(error).update(fields, message=masked(fields["message"]), hint=masked(fields["hint"]))
     return error
 
 

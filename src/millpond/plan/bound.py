@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.base.unsaid import masked
 from millpond.plan.casts import can_cast
 from millpond.plan.functions import function_named
 from millpond.plan.scalars import require_value
@@ -32,12 +33,12 @@ class BoundExpr(Tree):
     def __str__(self) -> str:
         from millpond.plan.text import format_expr
 
-        return format_expr(self)
+        return str(masked(format_expr(self)))
 
     def __repr__(self) -> str:
         from millpond.plan.text import format_expr
 
-        return format_expr(self, limit=200)
+        return str(masked(format_expr(self, limit=200)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

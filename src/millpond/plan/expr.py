@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from millpond.base.errors import PlanError, TypeMismatchError
+from millpond.base.unsaid import masked
 from millpond.plan.arguments import text_of, type_of, wrong
 from millpond.plan.paths import Name, Step, parse_path
 from millpond.plan.tree import Tree
@@ -257,12 +258,12 @@ class Expr(Tree):
     def __str__(self) -> str:
         from millpond.plan.text import format_expr
 
-        return format_expr(self)
+        return str(masked(format_expr(self)))
 
     def __repr__(self) -> str:
         from millpond.plan.text import format_expr
 
-        return format_expr(self, limit=200)
+        return str(masked(format_expr(self, limit=200)))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

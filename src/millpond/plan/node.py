@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from millpond.base.unsaid import masked
 from millpond.plan.builders import Builders
 from millpond.plan.runner import Runner
 from millpond.plan.text import format_plan, one_line, shorten
@@ -51,10 +52,11 @@ class Plan(Builders, Runner, Tree):
         object.__setattr__(self, "_schema", schema)
 
     def __str__(self) -> str:
-        return format_plan(self)
+        return str(masked(format_plan(self)))
 
     def __repr__(self) -> str:
-        return f"<{shorten(f'{self.kind} {one_line(self.label())}'.rstrip())}>"
+        label = masked(one_line(self.label()))
+        return f"<{shorten(f'{self.kind} {label}'.rstrip())}>"
 
 
 class Unary:

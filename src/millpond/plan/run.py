@@ -9,6 +9,7 @@ from millpond.plan.plugins import ENGINES
 if TYPE_CHECKING:
     from millpond.plan.executor import AnyEngine, Executor, Scope
     from millpond.plan.node import Plan
+    from millpond.plan.parts import Parts
     from millpond.plan.reading import Reading
 
 
@@ -45,3 +46,16 @@ def execute(
     runner = choose(chosen, engine, scope=scope).executor
     start = runner.execute if ordered else runner.execute_parallel
     return Reading(start(chosen, scope), runner.name)
+
+
+def execute_into(plan: Plan, parts: Parts, *, engine: AnyEngine) -> Reading | None:
+    """Have an engine write the rows of a plan into files; None if it can't."""
+    from millpond.plan.choose import choose
+    from millpond.plan.optimizer import optimize
+    from millpond.plan.parts import Writer
+    from millpond.plan.reading import Reading
+
+    chosen = optimize(plan)
+    runner = choose(chosen, engine).executor
+    run = runner.execute_into(chosen, parts) if isinstance(runner, Writer) else None
+    return None if run is None else Reading(run, runner.name)

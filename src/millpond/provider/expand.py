@@ -1,28 +1,24 @@
 """`${env:NAME}` and `{{ name }}` in a configuration: filled in when it is used, never stored.
 
-What the environment says may be a secret: `unsaid` keeps it out of errors.
+What the environment says may be a secret, and is concealed: see `base/unsaid.py`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import FactoryConfigError, MillpondError
+from millpond.base.errors import FactoryConfigError
+from millpond.base.unsaid import conceal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _REFERENCE: Final = re.compile(
     r"\$\{env:(?P<env>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}"
     r"|\{\{\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*\}\}"
 )
-_SHORTEST: Final = 4
-"""What is shorter is no secret, and is in many a word."""
-_taken: Final[dict[str, str]] = {}
-"""What was taken from the environment, and how it was referred to."""
 
 
 def expanded(value: Any, variables: Mapping[str, str], *, strict: bool = True) -> Any:
@@ -53,8 +49,8 @@ def _filled(found: re.Match[str], variables: Mapping[str, str], *, strict: bool)
         said = f"the variable {found['name']} is not given"
         hint = f"give it: pond -v {found['name']}=…"
     if value is not None:
-        if found["env"] is not None and len(value) >= _SHORTEST and value != found["default"]:
-            _taken[value] = f"${{env:{found['env']}}}"
+        if found["env"] is not None and value != found["default"]:
+            conceal(value, f"${{env:{found['env']}}}")
         return value
     if strict:
         raise FactoryConfigError(said, hint=hint)
@@ -68,24 +64,3 @@ def has_references(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(has_references, value.values()))
     return isinstance(value, list) and any(map(has_references, value))
-
-
-@contextmanager
-def unsaid() -> Iterator[None]:
-    """Errors that pass through say `${env:NAME}` where they would repeat what was filled in."""
-    try:
-        yield
-    except MillpondError as error:
-        error.args = tuple(_masked(each) for each in error.args)
-        for name, value in vars(error).items():
-            setattr(error, name, _masked(value))
-        raise
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, str):
-        for secret in sorted(_taken, key=len, reverse=True):
-            value = value.replace(secret, _taken[secret])
-    if type(value) is tuple:
-        return tuple(map(_masked, value))
-    return value

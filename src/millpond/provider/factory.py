@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from millpond.base.errors import FactoryConfigError, PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
-from millpond.provider.expand import expanded, has_references, unsaid
+from millpond.provider.expand import expanded, has_references
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,23 +76,21 @@ class ConfiguredFactory(Generic[C]):
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """The configuration as it is stored; a mistake is an error that names the member."""
         filled = expanded(config, {}, strict=False)
-        with unsaid():
-            try:
-                self.model.model_validate(filled)
-            except ValidationError as error:
-                found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
-                if found:
-                    raise wrong_config(found) from None
+        try:
+            self.model.model_validate(filled)
+        except ValidationError as error:
+            found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
+            if found:
+                raise wrong_config(found) from None
         return config
 
     def parse(self, config: Mapping[str, Any], variables: Mapping[str, str]) -> C:
         """The configuration with what it refers to filled in; what is missing is an error."""
         filled = expanded(config, variables)
-        with unsaid():
-            try:
-                return self.model.model_validate(filled)
-            except ValidationError as error:
-                raise wrong_config(_errors(error)) from None
+        try:
+            return self.model.model_validate(filled)
+        except ValidationError as error:
+            raise wrong_config(_errors(error)) from None
 
 
 class NodeFactory(ConfiguredFactory[C], ABC):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from millpond.fs.entry import EntryType
     from millpond.plan.node import Plan
+    from millpond.plan.parts import Parts
     from millpond.provider.kept import Kept
     from millpond.provider.rows import Rows
 
@@ -98,6 +99,10 @@ class Reading(Protocol):
 
         `here` is for what has few rows to read: it is done in this process, if it can be.
         """
+        ...
+
+    def run_into(self, plan: Plan, parts: Parts) -> Iterable[pa.RecordBatch] | None:
+        """Have the engine write rows into files, and tell them; None if it can't."""
         ...
 
     @property

@@ -41,6 +41,15 @@ class Asked:
         is_after = first is not None and self.end is not None and first > self.end
         return not (is_before or is_after)
 
+    def covers(self, first: int | None, last: int | None) -> bool:
+        """Whether all rows between two times are wanted.
+
+        >>> Asked(5, 9).covers(5, 9), Asked(5, 9).covers(4, 6), Asked(5).covers(7, None)
+        (True, False, True)
+        """
+        starts = self.start is None or (first is not None and first >= self.start)
+        return starts and (self.end is None or (last is not None and last <= self.end))
+
 
 ALL: Final = Asked()
 

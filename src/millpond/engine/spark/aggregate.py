@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.engine.spark.frame import Frame
-from millpond.engine.spark.zero import key_column
+from millpond.engine.spark.zero import key_column, with_one_zero
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.expressions import Expressions
+    from millpond.engine.spark.parts import Cut
     from millpond.plan.aggregates import BoundMeasure
     from millpond.plan.rows import Aggregate
 
@@ -28,13 +29,37 @@ def compile_aggregate(
     measures = [
         _measure(measure, frame, over, context).alias(measure.name) for measure in node.measures
     ]
+    if context.cut is not None and context.cut.node is node:
+        return _cut(node, frame, context.cut, keys, measures, context)
     df = _grouped(frame.df, keys, measures)
     if not ordered:
         return Frame(df, node.schema)
     if not keys:
         return Frame(df, node.schema, natural=True)
+    return _in_order(df, node, context)
+
+
+def _in_order(df: DataFrame, node: Aggregate, context: Context, *before: str) -> Frame:
+    """Groups in the order of their keys, or of hidden columns before those."""
     hidden = {context.hidden(): context.column(key.name) for key in node.keys}
-    return Frame(df.withColumns(hidden), node.schema, keys=tuple(hidden))
+    return Frame(df.withColumns(hidden), node.schema, keys=(*before, *hidden))
+
+
+def _cut(
+    node: Aggregate,
+    frame: Frame,
+    cut: Cut,
+    keys: list[Column],
+    measures: list[Column],
+    context: Context,
+) -> Frame:
+    """The same groups after one exchange, by the part of time that they are in."""
+    part = context.hidden()
+    time = next(k for k, each in zip(keys, node.keys, strict=True) if each.name == cut.key)
+    rows = frame.df.withColumn(part, cut.start_of(time, context))
+    rows = rows.repartition(cut.tasks, context.column(part))
+    df = _grouped(rows, [context.column(part), *keys], measures)
+    return _in_order(df, node, context, part)
 
 
 def _grouped(df: DataFrame, keys: list[Column], measures: list[Column]) -> DataFrame:
@@ -54,16 +79,13 @@ def _measure(measure: BoundMeasure, frame: Frame, over: Expressions, context: Co
         # In a struct, so that a null is a value like others.
         picked: Column = pick(f.struct(over.column(measure.arg).alias("v")), chosen)
         return picked.getField("v")
-    if measure.arg is None:
-        value = f.lit(1)
-    elif measure.function in ("min", "max"):
-        value = key_column(measure.arg, over, context)
-    else:
-        value = over.column(measure.arg)
+    value = f.lit(1) if measure.arg is None else over.column(measure.arg)
     if where is not None:
         value = f.when(where, value)
     name = "avg" if measure.function == "mean" else measure.function
     made: Column = getattr(f, name)(value)
+    if measure.function in ("min", "max") and measure.arg is not None:
+        return with_one_zero(made, measure.arg.type, context)
     return made
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from millpond.engine.spark.conf import is_local
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -59,6 +61,11 @@ def is_single_node(session: SparkSession) -> bool:
         return False
     master = session.sparkContext.master or ""
     return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def is_single_machine(session: SparkSession) -> bool:
+    """Whether all tasks see the files of this machine."""
+    return is_classic(session) and is_local(session.sparkContext.master or "")
 
 
 def quoted(name: str) -> str:

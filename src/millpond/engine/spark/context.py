@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, SparkSession
 
+    from millpond.engine.spark.parts import Cut
     from millpond.plan.bound import BoundSortKey
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -35,6 +36,8 @@ class Context:
     files: int = 0
     required: list[tuple[list[str], Struct]] = field(default_factory=list)
     """Columns that are never null, and the files that have to hold them."""
+    cut: Cut | None = None
+    """Where rows are grouped by the part of time that they are in: see `parts.py`."""
     _hidden: int = 0
 
     @classmethod

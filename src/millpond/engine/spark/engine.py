@@ -10,15 +10,18 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Final
 
+from millpond.base.unsaid import cause_of
 from millpond.engine.spark import tail
+from millpond.engine.spark.api import is_single_machine
 from millpond.engine.spark.compile import NODES, compile_plan
 from millpond.engine.spark.context import Context
-from millpond.engine.spark.errors import translate
+from millpond.engine.spark.errors import translate, translated
 from millpond.engine.spark.execution import SparkExecution, stream, watched
 from millpond.engine.spark.expressions.calls import FUNCTIONS
 from millpond.engine.spark.fuse import fuse
 from millpond.engine.spark.interrupts import held_interrupt
 from millpond.engine.spark.observe import physical_plan
+from millpond.engine.spark.parts import cut_of, write
 from millpond.engine.spark.sql import sql_schema
 from millpond.engine.spark.stream import arrow_schema
 from millpond.plan.arrow import to_arrow_schema
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.warm.client import Warm, WarmRun
     from millpond.plan.executor import Scope
     from millpond.plan.node import Plan
+    from millpond.plan.parts import Parts
     from millpond.plan.types import Struct
 
 _CAPABILITIES: Final = Capabilities(nodes=NODES, functions=FUNCTIONS, distributed=True)
@@ -97,6 +101,27 @@ class SparkEngine:
         """Run the plan; rows come in any order."""
         return self._run(plan, scope, ordered=False)
 
+    def execute_into(self, plan: Plan, parts: Parts) -> SparkExecution | WarmRun | None:
+        """Write the plan's rows into files, where Spark is on this machine: see `parts`."""
+        plan = fuse(self._checked(plan, None))
+        cut = cut_of(plan, parts)
+        if cut is None:
+            return None
+        progress = self._watching()
+        if (warm := self._warm(plan)) is not None:
+            return warm.execute(plan, parts=parts, progress=progress)
+        if not is_single_machine(self.session):
+            return None
+        context = Context.of(plan, self.session, self._part)
+        context.cut = cut
+
+        def batches(jobs: Jobs) -> Iterator[pa.RecordBatch]:
+            with jobs.started_here(), _released_on_error(context):
+                frame = compile_plan(plan, context, ordered=True)
+            return watched(self.session, write(frame, parts, context), jobs, progress)
+
+        return SparkExecution(plan, batches, context, parts.schema())
+
     def explain(self, plan: Plan, scope: Scope | None = None) -> str:
         """Spark's physical plan, and that of each part that has to run before it."""
         plan = self._checked(plan, scope)
@@ -128,11 +153,8 @@ class SparkEngine:
         check_sql(text)  # a command would run while Spark analyses it
         if (warm := self._warm()) is not None:
             return warm.sql_schema(text, inputs)
-        try:
-            with held_interrupt():
-                return sql_schema(text, inputs, self.session)
-        except Exception as error:
-            raise translate(error) from error
+        with translated(), held_interrupt():
+            return sql_schema(text, inputs, self.session)
 
     def pushed_ranges(
         self,
@@ -146,17 +168,13 @@ class SparkEngine:
             return warm.pushed_ranges(text, inputs, times, wanted)
         from millpond.engine.spark.pushed import pushed_ranges
 
-        try:
-            with held_interrupt():
-                return pushed_ranges(text, inputs, times, wanted, self.session)
-        except Exception as error:
-            raise translate(error) from error
+        with translated(), held_interrupt():
+            return pushed_ranges(text, inputs, times, wanted, self.session)
 
     def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution | WarmRun:
         schema = to_arrow_schema(plan.schema)
         plan = self._checked(plan, scope)
-        watcher = attendant()
-        progress = self._progress or (None if watcher is None else watcher.on_progress)
+        progress = self._watching()
         if (warm := self._warm(plan)) is not None:
             return warm.execute(plan, ordered=ordered, progress=progress)
         plan = fuse(plan)
@@ -174,6 +192,10 @@ class SparkEngine:
             return made if ending is None else tail.run(made, ending)
 
         return SparkExecution(plan, batches, context)
+
+    def _watching(self) -> Callable[[Progress], object] | None:
+        watcher = attendant()
+        return self._progress or (None if watcher is None else watcher.on_progress)
 
     def _checked(self, plan: Plan, scope: Scope | None) -> Plan:
         plan = resolve_stored(plan, scope)
@@ -223,7 +245,7 @@ def _released_on_error(context: Context) -> Iterator[None]:
     except BaseException as error:
         context.resources.close()
         if isinstance(error, Exception):
-            raise translate(error) from error
+            raise translate(error) from cause_of(error)
         raise
 
 

@@ -19,6 +19,7 @@ from millpond.base.errors import (
     SourceError,
     SqlError,
 )
+from millpond.base.unsaid import cause_of
 from millpond.engine.spark.evaluation import evaluation_error
 from millpond.engine.spark.faults import FAULT, PATH
 
@@ -126,6 +127,15 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         hint = "give Spark more with spark.driver_memory, or ask for fewer or narrower rows"
         return EngineError(f"Spark ran out of memory: {message}", engine=_ENGINE, hint=hint)
     return EngineError(message, engine=_ENGINE)
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """What fails in the block is an error of ours."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - it is raised, and may not be named as the cause
+        raise translate(error) from cause_of(error)
 
 
 def _source_fault(found: re.Match[str]) -> SourceError:

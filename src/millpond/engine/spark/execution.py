@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import RunCancelledError
+from millpond.base.unsaid import cause_of
 from millpond.engine.spark.batches import conform
 from millpond.engine.spark.errors import translate
 from millpond.engine.spark.interrupts import held_interrupt
@@ -38,8 +39,9 @@ class SparkExecution:
         plan: Plan,
         batches: Callable[[Jobs], Batches],
         context: Context,
+        schema: pa.Schema | None = None,
     ) -> None:
-        self.schema = to_arrow_schema(plan.schema)
+        self.schema = schema or to_arrow_schema(plan.schema)
         self._plan = plan
         self.counters = Counters.begin()
         self._jobs = Jobs(context.session)
@@ -65,7 +67,7 @@ class SparkExecution:
                 raise
             if self._jobs.is_cancelled:
                 raise RunCancelledError("spark") from None
-            raise with_file(translate(error, self._plan), self._context) from error
+            raise with_file(translate(error, self._plan), self._context) from cause_of(error)
         except BaseException:
             self._close()
             raise

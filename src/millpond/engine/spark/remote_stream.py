@@ -16,7 +16,7 @@ import re
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from millpond.engine.spark.errors import translate
+from millpond.engine.spark.errors import translated
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -37,15 +37,13 @@ def remote_batches(
     df: DataFrame, schema: pa.Schema, *, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a Connect DataFrame in order; see `stream.arrow_batches`."""
-    try:
+    with translated():
         size = estimated_bytes(_explain_cost(df))
         small = size is not None and size <= _DIRECT_BYTES
         with contextlib.closing(_direct(df) if small else _through_table(df, batch_rows)) as tables:
             for table in tables:
                 renamed = table.rename_columns(schema.names).cast(schema)
                 yield from (b for b in renamed.to_batches(batch_rows) if b.num_rows)
-    except Exception as error:
-        raise translate(error) from error
 
 
 def estimated_bytes(plan: str) -> int | None:

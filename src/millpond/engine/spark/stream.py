@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 from millpond.base.errors import EngineError
-from millpond.engine.spark.errors import translate
+from millpond.engine.spark.errors import translated
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -39,10 +39,8 @@ def arrow_schema(df: DataFrame) -> pa.Schema:
     import pyarrow as pa
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    try:
+    with translated():
         schema = to_arrow_schema(df.schema, timezone="UTC")
-    except Exception as error:
-        raise translate(error) from error
     # Spark's own notes on fields (comments, defaults) are not part of the result.
     return pa.schema([field.remove_metadata() for field in schema])
 
@@ -72,12 +70,11 @@ def _classic_batches(
 
     blocks: _Blocks | None = None
     try:
-        blocks = _Blocks(df, batch_rows)
-        with contextlib.closing(blocks.read(prefetch=prefetch)) as frames:
-            for frame in frames:
-                yield pa.ipc.read_record_batch(pa.py_buffer(frame), schema)
-    except Exception as error:
-        raise translate(error) from error
+        with translated():
+            blocks = _Blocks(df, batch_rows)
+            with contextlib.closing(blocks.read(prefetch=prefetch)) as frames:
+                for frame in frames:
+                    yield pa.ipc.read_record_batch(pa.py_buffer(frame), schema)
     finally:
         if blocks is not None:
             blocks.close()

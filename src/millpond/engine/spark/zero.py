@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.expressions import Expressions
     from millpond.plan.bound import BoundExpr
+    from millpond.plan.types import DataType
 
 
 def key_column(expr: BoundExpr, over: Expressions, context: Context) -> Column:
     """A key to group, join or partition by."""
-    column: Column = over.column(expr)
-    if not is_fractional(expr.type):
+    return with_one_zero(over.column(expr), expr.type, context)
+
+
+def with_one_zero(column: Column, type_: DataType, context: Context) -> Column:
+    """A column of this type in which there is no `-0.0`."""
+    if not is_fractional(type_):
         return column
-    made: Column = column + context.functions.lit(0.0).cast(to_spark(expr.type))
+    made: Column = column + context.functions.lit(0.0).cast(to_spark(type_))
     return made

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Literal
 
 from millpond.base.errors import PlanError
+from millpond.base.unsaid import masked
 from millpond.plan.choose import choose
 from millpond.plan.cost import Estimate, estimate_nodes
 from millpond.plan.cost.numbers import show_bytes, show_cost, show_rows
@@ -65,8 +66,8 @@ def explain(
         text = choice.executor.explain(final, scope)
         add("physical", f"Physical plan ({choice.name})", text, text.splitlines())
     if format == "json":
-        return json.dumps(sections, ensure_ascii=False, indent=2)
-    return "\n\n".join(_section(title, lines) for title, lines in texts if lines)
+        return json.dumps(masked(sections), ensure_ascii=False, indent=2)
+    return "\n\n".join(_section(title, masked(lines)) for title, lines in texts if lines)
 
 
 def check_format(format: str) -> None:  # noqa: A002

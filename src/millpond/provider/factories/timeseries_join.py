@@ -24,12 +24,13 @@ from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.fs.entry import to_micros
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
+from millpond.plan.lineage import source_column
 from millpond.plan.types import is_orderable
 from millpond.plan.unite import union_by_name
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
-from millpond.provider.timed import source_column, timed
+from millpond.provider.timed import timed
 from millpond.provider.times import in_range, time_column
 
 if TYPE_CHECKING:

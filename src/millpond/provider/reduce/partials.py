@@ -15,7 +15,7 @@ from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
-from millpond.provider.stretches import STRETCH_ROWS
+from millpond.provider.stretch import STRETCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -20,12 +20,12 @@ from millpond.base.errors import (
     UnsupportedExpressionError,
     UnsupportedNodeError,
 )
+from millpond.base.unsaid import cause_of
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
-from millpond.provider.expand import unsaid
 from millpond.provider.factory import node_factory, transform_factory
 from millpond.provider.formats.format import format_named
 from millpond.provider.formats.reader import parse_url, reader_of
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from millpond.fs.resolve import Located
     from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
+    from millpond.plan.parts import Parts
     from millpond.plan.types import Struct
     from millpond.provider.factory import Entry
     from millpond.provider.formats.reader import Raw
@@ -95,7 +96,7 @@ class Derivation:
             )
         self._stack.append(path)
         try:
-            with unsaid(), _failing(path, factory):
+            with _failing(path, factory):
                 yield
         finally:
             self._stack.pop()
@@ -179,6 +180,12 @@ class Derivation:
             except (UnsupportedNodeError, UnsupportedExpressionError) as error:
                 _log.debug("not done here: %s", error.message)
         return plan.execute(engine=self._engine(plan), ordered=ordered)
+
+    def run_into(self, plan: Plan, parts: Parts) -> Iterable[pa.RecordBatch] | None:
+        """Have the engine that the settings name write rows into files, if it can."""
+        from millpond.plan.run import execute_into
+
+        return execute_into(plan, parts, engine=self._engine(plan))
 
     def _engine(self, plan: Plan) -> str | Executor:
         settings = self.scope.pond.settings
@@ -290,7 +297,7 @@ def _failing(path: str, name: str) -> Iterator[None]:
             group=FACTORIES.group,
             name=name,
             hint="the factory is broken, or its configuration is not what it expects",
-        ) from error
+        ) from cause_of(error)
 
 
 class PondReading:
@@ -372,14 +379,19 @@ class PondReading:
     @property
     def is_on_spark(self) -> bool:
         """Whether the settings say so."""
-        settings = self._derivation.scope.pond.settings
-        return settings is not None and settings.engine == "spark"
+        from millpond.base.settings import Settings
+
+        return (self._derivation.scope.pond.settings or Settings.load()).engine == "spark"
 
     def run(
         self, plan: Plan, *, ordered: bool = True, here: bool = False
     ) -> Iterable[pa.RecordBatch]:
         """The rows of a plan, on the engine that suits it."""
         return self._derivation.run(plan, ordered=ordered, here=here)
+
+    def run_into(self, plan: Plan, parts: Parts) -> Iterable[pa.RecordBatch] | None:
+        """Have the engine write rows into files."""
+        return self._derivation.run_into(plan, parts)
 
     @property
     def exported(self) -> Mapping[str, Exported]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import EngineError, MillpondError, RunCancelledError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from millpond.plan.executor import Observation
     from millpond.plan.node import Plan
+    from millpond.plan.parts import Parts
     from millpond.plan.types import Struct
 
     Report = Callable[[Progress], object]
@@ -100,9 +101,16 @@ class Warm:
             return False
         return True
 
-    def execute(self, plan: Plan, *, ordered: bool, progress: Report | None = None) -> WarmRun:
-        """Run a plan that names no stored path."""
-        return WarmRun(self, plan, ordered=ordered, progress=progress)
+    def execute(
+        self,
+        plan: Plan,
+        *,
+        ordered: bool = False,
+        parts: Parts | None = None,
+        progress: Report | None = None,
+    ) -> WarmRun:
+        """Run a plan that names no stored path; with `parts`, its rows are written there."""
+        return WarmRun(self, plan, ordered=ordered, parts=parts, progress=progress)
 
     def explain(self, plan: Plan) -> str:
         """Spark's physical plan."""
@@ -161,10 +169,18 @@ class Warm:
 class WarmRun:
     """A run on the warm engine. Nothing runs before the first batch is asked for."""
 
-    def __init__(self, warm: Warm, plan: Plan, *, ordered: bool, progress: Report | None) -> None:
+    def __init__(
+        self,
+        warm: Warm,
+        plan: Plan,
+        *,
+        ordered: bool,
+        parts: Parts | None,
+        progress: Report | None,
+    ) -> None:
         from millpond.plan.codec import dumps
 
-        self.schema: pa.Schema = to_arrow_schema(plan.schema)
+        self.schema: pa.Schema = to_arrow_schema(plan.schema) if parts is None else parts.schema()
         self.counters = Counters.begin()
         self._warm = warm
         self._progress = progress
@@ -172,6 +188,7 @@ class WarmRun:
             "do": "run",
             "plan": dumps(plan),
             "ordered": ordered,
+            "parts": None if parts is None else asdict(parts),
             "progress": progress is not None,
         }
         self._channel: wire.Channel | None = None

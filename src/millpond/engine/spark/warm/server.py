@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import EngineError, MillpondError
 from millpond.engine.spark.warm import state, wire
+from millpond.plan.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from millpond.engine.spark import SparkEngine
     from millpond.engine.spark.execution import SparkExecution
     from millpond.engine.spark.progress import Progress
+    from millpond.engine.spark.warm.client import WarmRun
+    from millpond.plan.node import Plan
 
 ALREADY_THERE: Final = 3
 """The exit code of an engine that found another one."""
@@ -182,7 +185,7 @@ class Server:
 
         engine = self._engine(report if asked["progress"] else None)
         plan = loads(asked["plan"])
-        run = engine.execute(plan) if asked["ordered"] else engine.execute_parallel(plan)
+        run = _run(engine, plan, asked)
         over = threading.Event()
         threading.Thread(target=_cancel_when_left, args=(channel, run, over), daemon=True).start()
         try:
@@ -200,7 +203,17 @@ class Server:
         return SparkEngine(spark_session(self._settings), self._settings, progress=progress)
 
 
-def _cancel_when_left(channel: wire.Channel, run: SparkExecution, over: threading.Event) -> None:
+def _run(engine: SparkEngine, plan: Plan, asked: dict[str, Any]) -> SparkExecution | WarmRun:
+    if asked["parts"] is None:
+        return engine.execute(plan) if asked["ordered"] else engine.execute_parallel(plan)
+    run = engine.execute_into(plan, Parts(**asked["parts"]))
+    assert run is not None, "who asks has looked whether it can be done"
+    return run
+
+
+def _cancel_when_left(
+    channel: wire.Channel, run: SparkExecution | WarmRun, over: threading.Event
+) -> None:
     """Cancel a run when its reader says so, or goes away."""
     with suppress(OSError, EOFError):
         channel.receive()
