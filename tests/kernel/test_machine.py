@@ -10,7 +10,6 @@ import pytest
 
 from millpond.base.errors import EngineError, MachineStateError, MillpondError, PhaseError
 from millpond.kernel.machine import (
-    AsyncStateMachine,
     Consume,
     PartialResult,
     StateMachine,
@@ -18,6 +17,7 @@ from millpond.kernel.machine import (
     Terminus,
 )
 from millpond.kernel.phase import BasePhase
+from millpond.kernel.waiting import AsyncStateMachine
 from millpond.plan.make import values
 from millpond.plan.run import engine_named
 

@@ -76,9 +76,12 @@ def test_fractions_are_not_cut_off() -> None:
         "select 1; select 2",
     ],
 )
-def test_a_command_never_reaches_an_engine(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from millpond.plan import run
+def test_a_command_never_reaches_spark(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from millpond.engine.spark import SparkEngine
 
-    monkeypatch.setattr(run, "engine_named", lambda name: pytest.fail(f"{name} was asked"))
+    asked = property(lambda _: pytest.fail("Spark was asked"))
+    monkeypatch.setattr(SparkEngine, "session", asked)
     with pytest.raises(SqlError):
         sql(text)
+    with pytest.raises(SqlError):
+        sql(text, schema={"x": "long"})

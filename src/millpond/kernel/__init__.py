@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from millpond.kernel.machine import (
-        AsyncStateMachine,
         Consume,
         PartialResult,
         StateMachine,
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from millpond.kernel.scan import Scan, ScanBuilder
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.table import DeltaTable, delta_table
+    from millpond.kernel.waiting import AsyncStateMachine
     from millpond.kernel.write.create import create_table
     from millpond.kernel.write.transaction import Transaction
 
 _HOMES = {
-    "AsyncStateMachine": "machine",
+    "AsyncStateMachine": "waiting",
     "Consume": "machine",
     "DeltaTable": "table",
     "PartialResult": "machine",

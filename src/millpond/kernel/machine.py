@@ -6,16 +6,15 @@ have streamed past (`PartialResult`), and in the end there is a value (`Terminus
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from millpond.base.errors import DeltaError, MachineStateError, MillpondError, PhaseError
 from millpond.plan.run import execute
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -206,40 +205,6 @@ class StateMachine(Generic[T]):
     def explain(self) -> str:
         """The phases that have run so far: kind, whether in parallel, and the plan of each."""
         return "\n".join(map(str, self.trace))
-
-
-class AsyncStateMachine(Generic[T]):
-    """The same phases for `async for`; engines run in a thread, one step at a time."""
-
-    def __init__(self, machine: StateMachine[T]) -> None:
-        self._machine = machine
-
-    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
-        """The partial results as they come."""
-        batches = iter(self._machine)
-        end = object()
-        try:
-            while True:
-                batch = await asyncio.to_thread(next, batches, end)
-                if batch is end:
-                    return
-                yield cast("pa.RecordBatch", batch)
-        finally:
-            close = getattr(batches, "close", None)
-            if close is not None:
-                await asyncio.to_thread(close)
-
-    async def run_to_terminal(self) -> T:
-        """Run all phases, drop the partial results, give the finished value."""
-        return await asyncio.to_thread(self._machine.run_to_terminal)
-
-    async def collect(self) -> tuple[list[pa.RecordBatch], T]:
-        """All partial results and the finished value."""
-        return await asyncio.to_thread(self._machine.collect)
-
-    def into_terminal(self) -> T:
-        """The finished value; too early is an error."""
-        return self._machine.into_terminal()
 
 
 def _table(run: Execution) -> pa.Table:

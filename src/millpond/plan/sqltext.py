@@ -34,6 +34,11 @@ def check_sql(text: str) -> None:
     if text in _checked:
         return  # a plan is made anew many times while it is optimized
     parse_sql(text)
+    note_checked(text)
+
+
+def note_checked(text: str) -> None:
+    """Take note that a text is one query, and need not be read again."""
     if len(_checked) >= _MOST_CHECKED:
         _checked.clear()
     _checked.add(text)

@@ -30,3 +30,13 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
     with pytest.raises(EngineUnavailableError, match="JAVA_HOME"):
         describe_runtime(configured("local[1]"))
+
+
+def test_capabilities_are_what_is_compiled() -> None:
+    from millpond.engine.spark import SparkEngine
+    from millpond.engine.spark.compile import _COMPILERS
+    from millpond.engine.spark.expressions.calls import FUNCTIONS
+
+    known = SparkEngine().capabilities
+    assert known.nodes == {node.__name__ for node in _COMPILERS}
+    assert known.functions == FUNCTIONS

@@ -61,7 +61,6 @@ _COMPILERS: Final[Mapping[type, Callable[..., Frame]]] = {
     m.Window: windows.compile_window,
     m.Sql: sql.compile_sql,
 }
-NODES: Final = frozenset(cls.__name__ for cls in _COMPILERS)
 
 
 def compile_plan(plan: Plan, context: Context, *, ordered: bool) -> Frame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ STATED_TIMES: Final = "delta.enableInCommitTimestamps"
 @cache
 def engine_info() -> str:
     """Who wrote a commit."""
+    from importlib.metadata import version
+
     return f"Millpond/{version('millpond')}"
 
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     Report = Callable[[Progress], object]
 
 
-def found(settings: Settings | None = None) -> Warm | None:
+def found(settings: Settings | None = None, *, tells: bool = True) -> Warm | None:
     """The warm engine that runs with these settings, if this process is a command that may use it.
 
-    Where there is none, the command is told why.
+    Where there is none, the command is told why, if it is to be.
     """
     from millpond.engine.spark.session import has_session
 
@@ -47,26 +47,30 @@ def found(settings: Settings | None = None) -> Warm | None:
     chosen = settings or Settings.load()
     if chosen.warm.use == "never" or not is_local(master_url(chosen.spark)):
         return None
+    warm = _looked_for(chosen)
+    if isinstance(warm, Warm):
+        return warm
+    if tells:
+        watcher.tell(warm[0], hint=warm[1])
+    return None
+
+
+def _looked_for(chosen: Settings) -> Warm | tuple[str, str | None]:
+    """The warm engine, or why there is none and what to do."""
     try:
         there = state.read()
     except EngineError as error:
-        watcher.tell(f"no warm engine is used: {error.message}", hint=error.hint)
-        return None
+        return f"no warm engine is used: {error.message}", error.hint
     if there is None:
-        watcher.tell("Spark starts; with a warm engine it need not: pond engine start")
-        return None
+        return "Spark starts; with a warm engine it need not: pond engine start", None
     other = state.differences(state.parts(chosen, there.token), there.parts)
     if other:
-        watcher.tell(
-            f"the warm engine has another {', '.join(other[:3])}"
-            f"{' and more' if len(other) > 3 else ''}, so Spark starts here",
-            hint="pond engine stop, and then pond engine start",
-        )
-        return None
+        more = " and more" if len(other) > 3 else ""
+        said = f"the warm engine has another {', '.join(other[:3])}{more}, so Spark starts here"
+        return said, "pond engine stop, and then pond engine start"
     warm = Warm(there)
     if not warm.answers():
-        watcher.tell("the warm engine is gone, so Spark starts here", hint="pond engine start")
-        return None
+        return "the warm engine is gone, so Spark starts here", "pond engine start"
     return warm
 
 
