@@ -14,6 +14,7 @@ from tests.provider.ponds import START, append, at, make, rows_of
 import millpond as mp
 from millpond.base.errors import FactoryConfigError, SchemaError
 from millpond.fs.entry import to_micros
+from millpond.provider import stretch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +133,23 @@ def test_many_appends_become_few_partials(pond: Pond) -> None:
     assert rows_of(pond, "/r/s/res=1h.series") == naive(rows, 1)
     pond.maintain()
     assert rows_of(pond, "/r/s/res=1h.series") == naive(rows, 1), "compaction changes nothing"
+
+
+def test_a_late_row_leaves_other_stretches_alone(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretch, "STRETCH_ROWS", 90)
+    rows: list[dict[str, Any]] = []
+    for day in range(20):  # sixteen of them have one partial
+        rows += (new := [{"timestamp": at(24 * day + h), "x": float(h)} for h in range(24)])
+        append(pond, "/s", new)
+    reduced(pond, "1h", "24h")
+    for hours in (24, 1):
+        assert rows_of(pond, f"/r/s/res={hours}h.series") == naive(rows, hours)
+    late = {"timestamp": at(24 * 3 + 5.5), "x": 100.0}
+    append(pond, "/s", [late])
+    for hours in (24, 1):
+        assert rows_of(pond, f"/r/s/res={hours}h.series") == naive([*rows, late], hours)
 
 
 def test_a_column_that_appears_later_is_null_before(pond: Pond) -> None:

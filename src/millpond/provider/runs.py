@@ -101,9 +101,12 @@ class Runs:
         from concurrent.futures import Future, ThreadPoolExecutor
 
         found: dict[str, Result] = {}
+        runs = list(_runs(missing, self._most_rows))
+        if len(runs) == 1:
+            return self._keep(runs[0], self._table(runs[0]))
         with ThreadPoolExecutor(1) as writer:
             writing: Future[dict[str, Result]] | None = None
-            for run in _runs(missing, self._most_rows):
+            for run in runs:
                 table = self._table(run)
                 if writing is not None:
                     found |= writing.result()

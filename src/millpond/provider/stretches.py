@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.runs import Runs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
     from millpond.provider.kept import Kept, Result
     from millpond.provider.reading import Reading
+    from millpond.provider.reduce.partials import Partials
     from millpond.provider.rows import Rows
 
 
@@ -42,8 +44,10 @@ class Stretches:
     schema: Struct
     compute: Callable[[Mapping[str, Plan]], Plan]
     """From the rows of inputs, by their names; inputs without rows are left out."""
-    is_light: bool = False
-    """Whether it is computed from few rows that were computed before."""
+    partials: Partials | None = None
+    """The input, if it is few rows that were computed before, and there is no other."""
+    has_neighbours: bool = False
+    """Whether an input gives other rows, too, beside those of the pieces that it is asked for."""
     shortest: int = SHORTEST
     """Stretches are as long as this, or twice, or four times …: no bucket is cut."""
 
@@ -127,11 +131,16 @@ class Stretches:
         stretches = [stretch for each in run for stretch in each.stretches]
         whole = Asked(stretches[0].start, stretches[-1].asked.end)
         plans: dict[str, Plan] = {}
+        is_light = self.partials is not None and sum(each.rows for each in run) <= reading.FEW_ROWS
         for name, rows in self.inputs.items():
             pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
             if pieces:
-                plan, own = rows.plan_of(list(pieces)), rows.time_column
-                is_inside = all(whole.covers(piece.first, piece.last) for piece in pieces)
+                if self.partials is not None and is_light and self.reading.computes:
+                    plan = self.partials.near(list(pieces), whole)
+                else:
+                    plan = rows.plan_of(list(pieces))
+                own, is_inside = rows.time_column, not self.has_neighbours
+                is_inside &= all(whole.covers(piece.first, piece.last) for piece in pieces)
                 plans[name] = plan if own is None or is_inside else in_range(plan, own, whole)
         return self.compute(plans)
 
@@ -143,7 +152,7 @@ class Stretches:
             self.time,
             self.schema,
             len(self.schema) / len(self.inputs),
-            self.is_light,
+            self.partials is not None,
             self._plan_for,
         )
 

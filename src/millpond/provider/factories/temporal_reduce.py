@@ -93,13 +93,19 @@ class ReducedRows:
     """The rows of one resolution."""
 
     def __init__(
-        self, source: Rows, config: TemporalReduceConfig, resolution: str, reading: Reading
+        self,
+        source: Rows,
+        config: TemporalReduceConfig,
+        resolution: str,
+        reading: Reading,
+        shared: dict[str, Partials],
     ) -> None:
         self.path = reading.path
         self._source = source
         self._config = config
         self._width = parse_micros(resolution)
         self._reading = reading
+        self._shared = shared
 
     @cached_property
     def _input(self) -> Struct:
@@ -217,12 +223,20 @@ class ReducedRows:
             self.time_column,
             self.schema,
             compute=self._from_partials,
-            is_light=not self._rest,
+            partials=None if self._rest else self._partials,
+            has_neighbours=True,
             shortest=self._width,
         )
 
     @cached_property
     def _partials(self) -> Partials:
+        """Shared by all resolutions that are made of the same."""
+        known = self._shared.get(self._salt)
+        if known is None:
+            known = self._shared[self._salt] = self._new_partials()
+        return known
+
+    def _new_partials(self) -> Partials:
         return Partials(
             self._timed,
             self._reading,
@@ -289,6 +303,7 @@ class TemporalReduce(NodeFactory[TemporalReduceConfig]):
 
 def _directory(config: TemporalReduceConfig, said: str, reading: Reading) -> Mapping[str, Entry]:
     groups: dict[str, list[Any]] = {}
+    shared: dict[str, dict[str, Partials]] = {}
     for match in reading.match(config.in_pattern):
         groups.setdefault(filled(config.out_pattern, match.captures).strip("/"), []).append(match)
     leaves: dict[str, Entry] = {}
@@ -299,7 +314,9 @@ def _directory(config: TemporalReduceConfig, said: str, reading: Reading) -> Map
             )
         for resolution in config.resolutions:
             path = f"{out}/res={resolution}.series"
-            leaves[path] = _leaf(config, said, path, matches, resolution, reading)
+            here = reading.at(f"{reading.path}/{path}")
+            leaves[path] = _leaf(config, said, path, matches, resolution, here,
+                                 shared.setdefault(out, {}))  # fmt: skip
     return folders(leaves, factory=NAME, identity=said)
 
 
@@ -309,12 +326,11 @@ def _leaf(
     path: str,
     matches: Sequence[Any],
     resolution: str,
-    reading: Reading,
+    here: Reading,
+    shared: dict[str, Partials],
 ) -> Entry:
-    here = reading.at(f"{reading.path}/{path}")
-
     def rows() -> Rows:
         source = here.united(config.in_pattern, matches)
-        return ReducedRows(source, config, resolution, here)
+        return ReducedRows(source, config, resolution, here, shared)
 
     return Entry(EntryType.DYNAMIC_SERIES, NAME, f"{said} {path}", rows=rows)

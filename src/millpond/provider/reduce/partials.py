@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from millpond.plan.arrow import to_arrow_schema
+from millpond.plan.sources import Values
 from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.stretch import STRETCH_ROWS
+from millpond.provider.times import in_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -109,6 +112,29 @@ class Partials:
         keys = {piece.key for piece in pieces}
         return self._plan([n for n in self._nodes if any(p.key in keys for p in n.pieces)], ALL)
 
+    def near(self, pieces: Sequence[Piece], asked: Asked) -> Plan:
+        """The same from memory, for a range: there are more resolutions that ask for it.
+
+        Coarser ones reach further back, so more than the range is held; all of it is few rows.
+        """
+        import pyarrow as pa
+
+        if asked.start is None or asked.end is None:
+            return self.plan_of(pieces)
+        known, at = self._held.get("last"), tuple(piece.key for piece in pieces)
+        if known is None or known[0] != at or not known[1].covers(asked.start, asked.end):
+            wide = Asked(2 * asked.start - asked.end, asked.end)
+            rows = in_range(self.plan_of(pieces), BUCKET, wide)
+            batches = self.reading.run(rows, ordered=False, here=True)
+            table = pa.Table.from_batches(batches, to_arrow_schema(self.schema))
+            known = self._held["last"] = (at, wide, Values(table))
+        return known[2]
+
+    @cached_property
+    def _held(self) -> dict[str, tuple[tuple[str, ...], Asked, Values]]:
+        """What was asked for last."""
+        return {}
+
     def plan(self, asked: Asked = ALL) -> Plan:
         """Partials that together are those of all rows, or at least of those that are wanted."""
         return self._plan(self._nodes, asked)
@@ -165,8 +191,6 @@ class Partials:
         )
 
     def _keep(self, key: str, plan: Plan, rows: int | None) -> Result:
-        from millpond.plan.arrow import to_arrow_schema
-
         here = rows is not None and rows <= reading.FEW_ROWS
         batches = self.reading.run(plan, ordered=False, here=here)
         schema = to_arrow_schema(self.schema)
