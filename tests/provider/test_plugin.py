@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.provider.packages import install
 
 import millpond as mp
 from millpond.base.errors import FactoryConfigError, PluginError
-from millpond.base.registry import Registry
 from millpond.cli.main import main
 from millpond.fs import factory as factories
 from millpond.provider import factory as node_factories
@@ -81,18 +80,10 @@ class Half(NodeFactory[CountConfig]):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package, found as pip would have left it."""
-    site = tmp_path / "site"
-    info = site / "pond_count-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "pond_count.py").write_text(MODULE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pond-count\nVersion: 1.0\n")
+    """The package."""
     names = {"count": "Count", "less": "Less", "half": "Half", "nothing": "Nothing"}
-    entries = "\n".join(f"{name} = pond_count:{value}" for name, value in names.items())
-    (info / "entry_points.txt").write_text(f"[millpond.factories]\n{entries}\n")
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.delitem(sys.modules, "pond_count", raising=False)
-    found: Registry[object] = Registry(group="millpond.factories")
+    place, group = tmp_path / "site", "millpond.factories"
+    found = install(place, "pond_count", MODULE, group, names, patch=monkeypatch)
     monkeypatch.setattr(factories, "FACTORIES", found)
     monkeypatch.setattr(node_factories, "FACTORIES", found)
 

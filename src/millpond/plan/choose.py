@@ -49,12 +49,18 @@ class Choice:
     reason: str
 
 
-def choose(plan: Plan, engine: AnyEngine = "auto", *, scope: Scope | None = None) -> Choice:
+def choose(
+    plan: Plan,
+    engine: AnyEngine = "auto",
+    *,
+    scope: Scope | None = None,
+    settings: Settings | None = None,
+) -> Choice:
     """The engine for a plan: by call, else by the setting `engine`, else the cheapest one.
 
     An engine that was asked for and can't run the plan is an `UnsupportedNodeError`.
     """
-    settings = Settings.load()
+    settings = settings or Settings.load()
     resolved = resolve_stored(plan, scope) if scope is not None and _has_stored(plan) else plan
     if engine is None:
         engine = "auto"

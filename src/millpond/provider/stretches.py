@@ -176,5 +176,5 @@ class Stretches:
             return None
         known |= self._runs.made([each for each in alone if known[each.key] is None])
         scans = scan_of([result for result in known.values() if result], self.schema)
-        batches = scans.execute(engine="arrow")
+        batches = self.reading.run(scans, here=True)
         return self.kept.keep(bundle.key, to_arrow_schema(self.schema), batches)

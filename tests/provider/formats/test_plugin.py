@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.provider.packages import install
 
 import millpond as mp
 from millpond.base.errors import PluginError, SourceError, UrlError
-from millpond.base.registry import Registry
 from millpond.provider.formats import format as formats
 from millpond.provider.formats import reader
 
@@ -44,17 +43,10 @@ NOTHING = 3
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package, found as pip would have left it."""
-    site = tmp_path / "site"
-    info = site / "pond_words-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "pond_words.py").write_text(MODULE)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: pond-words\nVersion: 1.0\n")
-    entries = "[millpond.formats]\nwords = pond_words:Words\nnothing = pond_words:NOTHING\n"
-    (info / "entry_points.txt").write_text(entries)
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.delitem(sys.modules, "pond_words", raising=False)
-    found: Registry[object] = Registry(group="millpond.formats")
+    """The package."""
+    names = {"words": "Words", "nothing": "NOTHING"}
+    place, group = tmp_path / "site", "millpond.formats"
+    found = install(place, "pond_words", MODULE, group, names, patch=monkeypatch)
     monkeypatch.setattr(formats, "FORMATS", found)
     monkeypatch.setattr(reader, "FORMATS", found)
 

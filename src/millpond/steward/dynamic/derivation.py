@@ -174,9 +174,12 @@ class Derivation:
         self, plan: Plan, *, ordered: bool = True, here: bool = False
     ) -> Iterable[pa.RecordBatch]:
         """Rows, by the engine that the settings name, or else by the one that costs least."""
+        from millpond.kernel.engines import row_engine
+
         if here:
             try:
-                return plan.execute(engine="arrow", ordered=ordered)
+                arrow = row_engine("arrow", self.scope.pond.settings)
+                return plan.execute(engine=arrow, ordered=ordered)
             except (UnsupportedNodeError, UnsupportedExpressionError) as error:
                 _log.debug("not done here: %s", error.message)
         return plan.execute(engine=self._engine(plan), ordered=ordered)
@@ -188,9 +191,15 @@ class Derivation:
         return execute_into(plan, parts, engine=self._engine(plan))
 
     def _engine(self, plan: Plan) -> str | Executor:
+        """By name, or with the settings that the pond was opened with."""
         settings = self.scope.pond.settings
-        if settings is None or settings.engine == "auto":
+        if settings is None:
             return "auto"
+        if settings.engine == "auto":
+            from millpond.kernel.engines import row_engine
+            from millpond.plan.choose import choose
+
+            return row_engine(choose(plan, settings=settings).name, settings)
         return self.scope.pond.engine_for(plan)
 
     def files(self, path: str, matches: Sequence[Match], asked: DataUrl, url: str) -> Rows:
