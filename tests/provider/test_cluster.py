@@ -20,9 +20,10 @@ import sys
 import pyarrow.parquet as pq
 import millpond as mp
 from examples.pipeline import show_pipeline
-from millpond.provider import reading
+from millpond.provider import reading, runs
 
 reading.FEW_ROWS = -1  # all that can be is done by the engine that was chosen
+runs.WRITTEN_ROWS = 0
 pond = mp.create(sys.argv[1] + "/pond")
 show_pipeline(pond, days=4)
 for number, path in enumerate(["/derived/all", *(

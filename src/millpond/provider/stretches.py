@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from millpond.provider import reading
 from millpond.provider.kept import scan_of
+from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.runs import Runs
 from millpond.provider.stretch import BUNDLE, SHORTEST, Bundle, Stretch, share, width_of
@@ -130,19 +131,24 @@ class Stretches:
         """How neighbours are computed."""
         stretches = [stretch for each in run for stretch in each.stretches]
         whole = Asked(stretches[0].start, stretches[-1].asked.end)
+        is_light = self.reading.computes and sum(each.rows for each in run) <= reading.FEW_ROWS
         plans: dict[str, Plan] = {}
-        is_light = self.partials is not None and sum(each.rows for each in run) <= reading.FEW_ROWS
         for name, rows in self.inputs.items():
             pieces = dict.fromkeys(p for each in stretches for p in each.pieces.get(name, ()))
-            if pieces:
-                if self.partials is not None and is_light and self.reading.computes:
-                    plan = self.partials.near(list(pieces), whole)
-                else:
-                    plan = rows.plan_of(list(pieces))
-                own, is_inside = rows.time_column, not self.has_neighbours
-                is_inside &= all(whole.covers(piece.first, piece.last) for piece in pieces)
-                plans[name] = plan if own is None or is_inside else in_range(plan, own, whole)
+            if pieces and is_light and self.partials is not None:
+                near = self.partials.near(list(pieces), whole)
+                plans[name] = in_range(near, BUCKET, whole)
+            elif pieces:
+                plans[name] = self._inside(rows, list(pieces), whole)
         return self.compute(plans)
+
+    def _inside(self, rows: Rows, pieces: Sequence[Piece], whole: Asked) -> Plan:
+        """The rows of pieces that are in a range."""
+        plan, own = rows.plan_of(pieces), rows.time_column
+        is_all = all(whole.covers(piece.first, piece.last) for piece in pieces)
+        if own is None or (is_all and not self.has_neighbours):
+            return plan
+        return in_range(plan, own, whole)
 
     @cached_property
     def _runs(self) -> Runs:

@@ -63,6 +63,15 @@ def _above(nodes: Sequence[Node]) -> Node:
     return Node(key_of("above", *(node.key for node in nodes)), pieces, tuple(nodes))
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Partials in memory: those of pieces, in a range."""
+
+    keys: tuple[str, ...]
+    range: Asked
+    rows: Values
+
+
 @dataclass(frozen=True)
 class Partials:
     """The partials of some rows, which are rows themselves: those of a piece, its partials."""
@@ -121,19 +130,21 @@ class Partials:
 
         if asked.start is None or asked.end is None:
             return self.plan_of(pieces)
-        known, at = self._held.get("last"), tuple(piece.key for piece in pieces)
-        if known is None or known[0] != at or not known[1].covers(asked.start, asked.end):
-            wide = Asked(2 * asked.start - asked.end, asked.end)
-            rows = in_range(self.plan_of(pieces), BUCKET, wide)
-            batches = self.reading.run(rows, ordered=False, here=True)
-            table = pa.Table.from_batches(batches, to_arrow_schema(self.schema))
-            known = self._held["last"] = (at, wide, Values(table))
-        return known[2]
+        keys = tuple(piece.key for piece in pieces)
+        for held in self._held:
+            if held.keys == keys and held.range.covers(asked.start, asked.end):
+                return held.rows
+        wide = Asked(2 * asked.start - asked.end, asked.end)
+        rows = in_range(self.plan_of(pieces), BUCKET, wide)
+        batches = self.reading.run(rows, ordered=False, here=True)
+        table = pa.Table.from_batches(batches, to_arrow_schema(self.schema))
+        self._held[:] = [Held(keys, wide, Values(table))]
+        return self._held[0].rows
 
     @cached_property
-    def _held(self) -> dict[str, tuple[tuple[str, ...], Asked, Values]]:
-        """What was asked for last."""
-        return {}
+    def _held(self) -> list[Held]:
+        """What was asked for last, if anything was."""
+        return []
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """Partials that together are those of all rows, or at least of those that are wanted."""

@@ -26,6 +26,8 @@ from millpond.fs.factory import FACTORIES, factory
 from millpond.fs.glob import Pattern, expand, is_pattern
 from millpond.fs.paths import join, parts, split_version
 from millpond.fs.resolve import try_resolve
+from millpond.plan.sources import Values
+from millpond.plan.tree import topological
 from millpond.provider.factory import node_factory, transform_factory
 from millpond.provider.formats.format import format_named
 from millpond.provider.formats.reader import parse_url, reader_of
@@ -179,7 +181,7 @@ class Derivation:
         if here:
             try:
                 arrow = row_engine("arrow", self.scope.pond.settings)
-                return plan.execute(engine=arrow, ordered=ordered)
+                return plan.execute(engine=arrow, ordered=ordered, optimize=not _is_held(plan))
             except (UnsupportedNodeError, UnsupportedExpressionError) as error:
                 _log.debug("not done here: %s", error.message)
         return plan.execute(engine=self._engine(plan), ordered=ordered)
@@ -289,6 +291,11 @@ class _Guarded:
         """The rows of some parts."""
         with self._computing():
             return self._rows.plan_of(pieces)
+
+
+def _is_held(plan: Plan) -> bool:
+    """Whether all rows are in memory: then there is little to be gained by another plan."""
+    return all(isinstance(node, Values) for node in topological(plan) if not node.children)
 
 
 @contextmanager
