@@ -11,6 +11,7 @@ its own accord, and it is removed with the JVM. `session.py` decides when.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shlex
 import shutil
@@ -106,13 +107,11 @@ def stop(jvm: Jvm) -> None:
 
 def _launch(conf: Mapping[str, str], scratch: Path) -> subprocess.Popen[bytes]:
     """Run `spark-submit` as PySpark does, but for its output, which goes to a file."""
-    from pyspark.find_spark_home import _find_spark_home
-
     # Not on the command line, which everyone on the machine can read: a value may be a secret.
     properties = scratch / "spark.properties"
     properties.write_text("".join(_property(*item) for item in conf.items()), encoding="utf-8")
     given = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    submit = str(Path(_find_spark_home()) / "bin" / "spark-submit")
+    submit = str(_spark_home() / "bin" / "spark-submit")
     options = ["--properties-file", str(properties), "--load-spark-defaults"]
     with (scratch / _LOG).open("wb") as output:
         return subprocess.Popen(
@@ -129,6 +128,21 @@ def _launch(conf: Mapping[str, str], scratch: Path) -> subprocess.Popen[bytes]:
         )
 
 
+def _spark_home() -> Path:
+    """Where PySpark's rules find Spark, without importing it: that is done while the JVM starts."""
+    told = os.environ.get("SPARK_HOME")
+    if told is not None:
+        return Path(told)
+    found = importlib.util.find_spec("pyspark")
+    assert found is not None, "who starts Spark has looked whether it is there"
+    package = Path(found.origin or "").parent
+    homes = (package / "spark-distribution", package)
+    home = next((each for each in homes if (each / "bin" / "spark-submit").is_file()), None)
+    if home is None:
+        raise FileNotFoundError(f"there is no bin/spark-submit in {package}")
+    return home
+
+
 def _property(name: str, value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{name}={escaped}\n"
@@ -140,6 +154,7 @@ def _address_of(process: subprocess.Popen[bytes] | None, scratch: Path) -> Itera
     if process is None:
         yield
         return
+    import pyspark.sql  # noqa: F401 - it takes half a second, and the JVM starts meanwhile
     from pyspark import serializers
 
     deadline = time.monotonic() + _START_SECONDS
@@ -197,11 +212,9 @@ def _environment(master: str, scratch: Path) -> Iterator[None]:
 
 def _mirror_spark_home(scratch: Path) -> Path:
     """Workers of a local cluster write below SPARK_HOME, which is the installed package."""
-    from pyspark.find_spark_home import _find_spark_home
-
     mirror = scratch / "home"
     mirror.mkdir()
-    for entry in Path(_find_spark_home()).iterdir():
+    for entry in _spark_home().iterdir():
         if entry.name != "work":
             (mirror / entry.name).symlink_to(entry)
     return mirror

@@ -15,6 +15,7 @@ import contextlib
 import importlib.util
 import os
 import socket
+import sys
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -164,9 +165,8 @@ def session_log() -> Path | None:
 def _start(conf: Mapping[str, str], *, log_level: str) -> gateway.Jvm:
     _require("pyspark", extra="spark")
     _require("pandas", extra="spark")
-    from pyspark import SparkContext
-
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there's no public question
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    if context is not None and context._active_spark_context is not None:  # noqa: SLF001
         raise EngineError(
             "a Spark session that Millpond did not start is running in this process",
             engine="spark",
