@@ -103,6 +103,21 @@ class TestJoin:
             assert len(rows_of(pond, "/j", time_start=at(30), time_end=at(31))) == 6
         assert seen.rows_decoded < 200
 
+    def test_a_transaction_sees_what_it_has_written(self, pond: Pond) -> None:
+        series(pond, a=[0, 1])
+        join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/new", "scope": "N"})
+        make(pond, "/r", "temporal-reduce", in_pattern="/a", out_pattern="a", resolutions=["1d"],
+             aggregations=[{"type": "count"}])  # fmt: skip
+        with pond.write() as tx:
+            for count in (3, 4):
+                tx.append_series("/a", [{"timestamp": at(count), "x": 5}])
+                tx.write_table("/new", [{"timestamp": at(h), "y": h} for h in range(9, 9 + count)])
+                reduced = tx.to_arrow("/r/a/res=1d.series")
+                assert reduced.column("x.count").to_pylist() == [count]
+                assert tx.to_arrow("/j").num_rows == 2 * count
+            tx.rollback()
+        assert len(rows_of(pond, "/j")) == 2
+
     def test_reduced_after_it(self, pond: Pond) -> None:
         series(pond, a=[0, 1], b=[1, 25])
         join(pond, {"pattern": "/a", "scope": "A"}, {"pattern": "/b", "scope": "B"})

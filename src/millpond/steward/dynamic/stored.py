@@ -91,10 +91,11 @@ class StoredRows:
     def _read(self) -> tuple[Struct, list[dict[str, Any]], bool]:
         """The columns, the files, and whether these can be read as they are."""
         tables, row = self._scope.pond.tables, self._row
-        place = tables.place(row.node_id)
-        short = read_short(tables.store(row.node_id), place, row.delta_version or 0)
-        if short is not None:
-            return *short, True
+        if self._kept is not None:  # what a transaction has written is not in the log yet
+            place = tables.place(row.node_id)
+            short = read_short(tables.store(row.node_id), place, row.delta_version or 0)
+            if short is not None:
+                return *short, True
         columns = ("path", "size", "stats", "deletionVector", "modificationTime")
         files = self._table.files(columns=columns).to_arrow().to_pylist()
         return self._table.schema, files, False
