@@ -45,9 +45,10 @@ class Runs:
     kept: Kept
     time: str
     schema: Struct
-    most_cells: float
-    """How many values a row has, for each row of an input."""
+    cells: float
+    """How many values come of a row of an input, if each time is in every input."""
     is_light: bool
+    """Whether few rows are computed in this process, whatever engine was chosen."""
     plan_for: Callable[[Sequence[Bundle]], Plan]
 
     def made(self, missing: Sequence[Bundle]) -> dict[str, Result]:
@@ -119,7 +120,7 @@ class Runs:
     def _most_rows(self) -> float:
         """How many rows of all inputs are computed at once, if each time is in every input."""
         wanted = SPARK_RUN_ROWS if self.reading.is_on_spark else RUN_ROWS
-        return min(wanted, RUN_CELLS / self.most_cells)
+        return min(wanted, RUN_CELLS / self.cells)
 
     def _table(self, run: Sequence[Bundle]) -> pa.Table:
         import pyarrow as pa

@@ -157,9 +157,9 @@ class Stretches:
             self.kept,
             self.time,
             self.schema,
-            len(self.schema) / len(self.inputs),
-            self.partials is not None,
-            self._plan_for,
+            cells=len(self.schema) / len(self.inputs),
+            is_light=self.partials is not None,
+            plan_for=self._plan_for,
         )
 
     def _results(self, bundles: Sequence[Bundle]) -> list[Result]:

@@ -141,7 +141,9 @@ class SparkEngine:
             return found
         check_sql(text)
         self._warm()  # tells why there is none
-        return self._local.sql_schema(text, inputs)
+        from millpond.engine.spark.sql import sql_schema
+
+        return self._local.ask(sql_schema, text, inputs)
 
     def pushed_ranges(
         self,
@@ -153,7 +155,9 @@ class SparkEngine:
         """When rows of inputs matter for a range of what a query gives: see `pushed`."""
         if (warm := self._warm()) is not None:
             return warm.pushed_ranges(text, inputs, times, wanted)
-        return self._local.pushed_ranges(text, inputs, times, wanted)
+        from millpond.engine.spark.pushed import pushed_ranges
+
+        return self._local.ask(pushed_ranges, text, inputs, times, wanted)
 
     def _run(self, plan: Plan, scope: Scope | None, *, ordered: bool) -> SparkExecution | WarmRun:
         plan = self._checked(plan, scope)

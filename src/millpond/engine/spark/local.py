@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from millpond.base.unsaid import cause_of
 from millpond.engine.spark import tail
@@ -20,15 +20,13 @@ from millpond.engine.spark.fuse import fuse
 from millpond.engine.spark.interrupts import held_interrupt
 from millpond.engine.spark.observe import physical_plan
 from millpond.engine.spark.parts import cut_of, write
-from millpond.engine.spark.pushed import pushed_ranges
-from millpond.engine.spark.sql import sql_schema
 from millpond.engine.spark.stream import arrow_schema
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.sources import DynamicScan
 from millpond.plan.tree import topological
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -37,9 +35,10 @@ if TYPE_CHECKING:
     from millpond.engine.spark.progress import Progress
     from millpond.plan.node import Plan
     from millpond.plan.parts import Parts
-    from millpond.plan.types import Struct
 
     Report = Callable[[Progress], object]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -100,21 +99,10 @@ class Local:
         context = self._context(plan)
         return _frame(plan, context, ordered=ordered), context
 
-    def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
-        """The columns that a query gives."""
+    def ask(self, question: Callable[..., T], *given: object) -> T:
+        """What Spark can tell without running anything; `question` takes the session at last."""
         with translated(), held_interrupt():
-            return sql_schema(text, inputs, self.session)
-
-    def pushed_ranges(
-        self,
-        text: str,
-        inputs: Mapping[str, Struct],
-        times: Mapping[str, str],
-        wanted: tuple[str, int | None, int | None],
-    ) -> dict[str, tuple[int | None, int | None]]:
-        """When rows of inputs matter for a range of what a query gives."""
-        with translated(), held_interrupt():
-            return pushed_ranges(text, inputs, times, wanted, self.session)
+            return question(*given, self.session)
 
     def _context(self, plan: Plan, progress: Report | None = None) -> Context:
         def part(below: Plan, ordered: bool) -> Iterator[pa.RecordBatch]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 TASK_ROWS: Final = 1_500_000
+"""About so many rows are grouped by a task: more of them may not fit into its memory."""
 
 
 @dataclass(frozen=True, slots=True)

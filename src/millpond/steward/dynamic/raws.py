@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from millpond.fs.entry import Row
     from millpond.provider.url import DataUrl
     from millpond.steward.scope import Scope
+
+BYTES: Final = (EntryType.DATA, EntryType.DATA_SERIES, EntryType.DYNAMIC_FILE)
+"""What has bytes to be read."""
 
 
 def pond_raws(scope: Scope, path: str) -> list[Raw]:
