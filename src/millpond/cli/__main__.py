@@ -1,6 +1,6 @@
 """`python -m millpond.cli` is `pond`."""
 
-from millpond.cli.main import main
+from millpond.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +13,7 @@ from millpond.plan.attendant import attend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -80,11 +80,8 @@ def test_a_file_that_makes_no_sense_is_named(attendant: Attendant) -> None:
 
 
 def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, attendant: Attendant) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("no home")
-
     monkeypatch.delenv("XDG_STATE_HOME")
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
     with pytest.raises(EngineError, match="can't be used") as caught:
         state.directory()
     assert "XDG_STATE_HOME" in str(caught.value.hint)

@@ -22,6 +22,7 @@ def status(context: Context) -> None:
 
     The warm engine is used by commands with the same settings. In JSON, sizes are bytes.
     """
+    from millpond.cli.ready.launching import is_there
     from millpond.engine.spark.warm import control
     from millpond.plan.plugins import ENGINES
 
@@ -29,6 +30,7 @@ def status(context: Context) -> None:
     warm = control.status()
     if warm is not None:
         warm["differs"] = control.differences(context.settings)
+        warm["ready"] = is_there()
     if context.as_json:
         context.out.facts({"engines": engines, "warm": warm})
         return
@@ -49,10 +51,12 @@ def start(context: Context) -> None:
     this machine alone, to its user alone, and ends when it was idle for warm.idle_minutes.
     """
     from millpond.cli.doing import doing
+    from millpond.cli.ready.launching import launch
     from millpond.engine.spark.warm import control
 
     with doing(context, "starting Spark"):
         found, is_new = control.start(context.settings)
+        launch()
     said = "started" if is_new else "runs already"
     context.out.done(
         f"the warm engine {said}: process {found['pid']}, ends after "
@@ -91,6 +95,7 @@ def _show(context: Context, warm: dict[str, Any]) -> None:
             "answered": warm["served"],
             "memory": human_size(warm["memory"]),
             "used": use,
+            "commands": "begin at once" if warm["ready"] else "have to import what they need",
         }
     )
 

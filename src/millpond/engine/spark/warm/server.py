@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 ALREADY_THERE: Final = 3
 """The exit code of an engine that found another one."""
 _LOOK_SECONDS: Final = 0.5
+_WARM_ROUNDS: Final = 5
 
 
 class Server:
@@ -253,7 +254,7 @@ def _memory(pid: int) -> int:
 
 
 def _warm_up(settings: Settings) -> None:
-    """Run a query once, so that the first one of a user finds all classes loaded."""
+    """Run a query, so that the first one of a user finds classes loaded and code compiled."""
     from tempfile import TemporaryDirectory
 
     import pyarrow as pa
@@ -271,8 +272,9 @@ def _warm_up(settings: Settings) -> None:
         file = f"{place}/levels.parquet"
         pq.write_table(pa.table({"site": ["a", "b"], "level": [1.5, 2.5]}), file)
         source = Scan("parquet", (File(file),), Struct.of(site=STRING, level=DOUBLE))
-        columns = engine.sql_schema(text, {"source": source.schema})
-        list(engine.execute(Sql(text, ("source",), (source,), columns)))
+        for _ in range(_WARM_ROUNDS):
+            columns = engine.sql_schema(text, {"source": source.schema})
+            list(engine.execute(Sql(text, ("source",), (source,), columns)))
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from blake3 import blake3
 
 from millpond.base.errors import EngineError
+from millpond.base.home import state_home
 from millpond.engine.spark.conf import started_conf
 
 if TYPE_CHECKING:
@@ -64,12 +65,10 @@ def directory() -> Path:
 
 
 def _place() -> Path:
-    base = os.environ.get("XDG_STATE_HOME")
-    try:
-        home = Path(base) if base and Path(base).is_absolute() else Path.home() / ".local/state"
-    except RuntimeError as error:  # a user without a home
-        raise _unusable(Path("~/.local/state"), str(error)) from error
-    return home / "millpond"
+    found = Path(state_home())
+    if not found.is_absolute():
+        raise _unusable(found, "this user has no home")
+    return found
 
 
 def _unusable(place: Path, why: str) -> EngineError:
