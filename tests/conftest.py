@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from millpond.base import unsaid
 from millpond.base.settings import Settings
 from millpond.testing.s3 import S3Server
 
@@ -37,6 +38,13 @@ os.environ["SPARK_SUBMIT_OPTS"] = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
+
+
+@pytest.fixture(autouse=True)
+def nothing_concealed() -> Iterator[None]:
+    """What one test has concealed may be said by the next."""
+    yield
+    unsaid._taken.clear()
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,6 @@ def choose(
 
     An engine that was asked for and can't run the plan is an `UnsupportedNodeError`.
     """
-    settings = settings or Settings.load()
     resolved = resolve_stored(plan, scope) if scope is not None and _has_stored(plan) else plan
     if engine is None:
         engine = "auto"
@@ -70,6 +69,7 @@ def choose(
         return _asked(resolved, engine, "the engine that was given")
     if engine != "auto":
         return _asked(resolved, engine_named(engine), "asked for by name")
+    settings = settings or Settings.load()
     if settings.engine != "auto":
         return _asked(resolved, engine_named(settings.engine), "the setting `engine` says so")
     return _cheapest(resolved, settings)

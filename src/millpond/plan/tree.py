@@ -69,6 +69,8 @@ class Tree:
 
 def topological(root: T) -> list[T]:
     """Every node once, children before parents, the root last."""
+    if not root.children:
+        return [root]
     order: list[T] = []
     done: set[int] = set()
     stack: list[tuple[T, bool]] = [(root, False)]

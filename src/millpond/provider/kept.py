@@ -84,10 +84,11 @@ class Places:
         directory = str(home / "millpond" / key_of(self.pond.location)[:16])
         return Place(open_store(directory, durable=False), directory)
 
-    def all(self) -> list[Place]:
-        """Those that may have results."""
-        own = self.own
-        return [self.pond] if own is None or not Path(own.location).exists() else [self.pond, own]
+    def all(self) -> Iterator[Place]:
+        """Those that may have results, the likeliest first."""
+        yield self.pond
+        if self.own is not None and Path(self.own.location).exists():
+            yield self.own
 
 
 class Kept:
@@ -188,7 +189,7 @@ class Kept:
             return own, put(own.store)
 
     def _name(self, key: str, suffix: str = "parquet") -> str:
-        return f"{DIRECTORY}/{self.kind}/{key[:2]}/{key}.{suffix}"
+        return f"{DIRECTORY}/{self.kind}/{key}.{suffix}"
 
 
 class _Draft:

@@ -138,7 +138,7 @@ class Partials:
         rows = in_range(self.plan_of(pieces), BUCKET, wide)
         batches = self.reading.run(rows, ordered=False, here=True)
         table = pa.Table.from_batches(batches, to_arrow_schema(self.schema))
-        self._held[:] = [Held(keys, wide, Values(table))]
+        self._held[:] = [Held(keys, wide, Values(table.combine_chunks()))]
         return self._held[0].rows
 
     @cached_property

@@ -163,6 +163,13 @@ class Derivation:
                 _log.debug("not done here: %s", error.message)
         return plan.execute(engine=self._engine(plan), ordered=ordered)
 
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether the settings say so."""
+        from millpond.base.settings import Settings
+
+        return (self.scope.pond.settings or Settings.load()).engine == "spark"
+
     def run_into(self, plan: Plan, parts: Parts) -> Iterable[pa.RecordBatch] | None:
         """Have the engine that the settings name write rows into files, if it can."""
         from millpond.plan.run import execute_into

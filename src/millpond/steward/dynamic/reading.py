@@ -124,9 +124,7 @@ class PondReading:
     @property
     def is_on_spark(self) -> bool:
         """Whether the settings say so."""
-        from millpond.base.settings import Settings
-
-        return (self._derivation.scope.pond.settings or Settings.load()).engine == "spark"
+        return self._derivation.is_on_spark
 
     def run(
         self, plan: Plan, *, ordered: bool = True, here: bool = False

@@ -1,15 +1,20 @@
 """Columns and files of tables with a short history, straight from their commits.
 
 A pond may have thousands of small series, and factories look at all that a pattern names. A plan
-that replays a log costs more than the few lines of such a log, so they are read one by one here.
-What is not as plain as our own tables are at first is left to the kernel.
+that replays a log costs more than the few lines of such a log, so they are read one by one here:
+all of them, or those behind a version that is known. What is not as plain as our own tables are at
+first is left to the kernel.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CorruptLogError, ObjectNotFoundError
+from millpond.fs.entry import to_micros
 from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.snapshot import without_metadata
 from millpond.kernel.write.commit import read_winner
@@ -24,52 +29,116 @@ MOST_COMMITS: Final = 16
 _MODE: Final = "delta.columnMapping.mode"
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is to be known of a live file."""
+
+    path: str
+    size: int
+    written: int
+    """When, in milliseconds."""
+    rows: int | None = None
+    first: int | None = None
+    """The first time in it, in microseconds."""
+    last: int | None = None
+    hidden: str | None = None
+    """Names its deletion vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A version of a table."""
+
+    version: int
+    schema: Struct
+    files: Mapping[str, Fact]
+    """By their paths."""
+    is_plain: bool
+    """Whether a scan of the files gives the rows as they are."""
+
+
 def read_short(
-    store: Store, table: str, version: int
-) -> tuple[Struct, list[dict[str, Any]]] | None:
-    """The columns and live files of a version; None if its log is long or in any way special."""
-    if version >= MOST_COMMITS:
+    store: Store, table: str, version: int, time: str | None, *, since: Live | None = None
+) -> Live | None:
+    """What is live in a version; None if its log is long or in any way special."""
+    first = 0 if since is None else since.version + 1
+    if not 0 <= version - first < MOST_COMMITS or (since is not None and not since.is_plain):
         return None
-    protocol: Protocol | None = None
-    metadata: Metadata | None = None
-    live: dict[str, Mapping[str, Any]] = {}
+    schema = None if since is None else since.schema
+    live: dict[str, Fact] = {} if since is None else dict(since.files)
+    has_protocol = since is not None
     try:
-        for number in range(version + 1):
+        for number in range(first, version + 1):
             actions = read_winner(store, number, table).actions
-            adds = {add["path"]: add for add in actions.get("add", ())}
+            adds = {add["path"]: _plain_fact(add, time) for add in actions.get("add", ())}
             removes = {remove["path"] for remove in actions.get("remove", ())}
             if adds.keys() & removes or len(adds) < len(actions.get("add", ())):
                 return None
-            live = {path: add for path, add in live.items() if path not in removes} | adds
+            live = {path: fact for path, fact in live.items() if path not in removes} | adds
             for found in actions.get("protocol", ()):
-                protocol = Protocol.from_dict(found)
+                has_protocol = _is_known(Protocol.from_dict(found))
             for found in actions.get("metaData", ()):
-                metadata = Metadata.from_dict(found)
-        if protocol is None or metadata is None or not _is_plain(protocol, metadata):
+                schema = _plain_schema(Metadata.from_dict(found))
+        if schema is None or not has_protocol:
             return None
-        files = [_file(add) for add in live.values()]
-        return without_metadata(metadata.schema), files
+        return Live(version, schema, live, is_plain=True)
     except (ObjectNotFoundError, CorruptLogError, KeyError, ValueError, TypeError):
         return None  # the kernel says what is wrong
 
 
-def _is_plain(protocol: Protocol, metadata: Metadata) -> bool:
+def is_plain(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether files hold rows as they are, but for deletion vectors."""
+    return _is_known(protocol) and _is_plain(metadata)
+
+
+def _is_known(protocol: Protocol) -> bool:
+    return protocol.min_reader_version == 1
+
+
+def _is_plain(metadata: Metadata) -> bool:
     is_mapped = metadata.configuration.get(_MODE, "none") != "none"
-    return (
-        protocol.min_reader_version == 1
-        and metadata.provider == "parquet"
-        and not metadata.partition_columns
-        and not is_mapped
+    return metadata.provider == "parquet" and not metadata.partition_columns and not is_mapped
+
+
+def _plain_schema(metadata: Metadata) -> Struct:
+    if not _is_plain(metadata):
+        raise ValueError("files that are not rows as they are")
+    return without_metadata(metadata.schema)
+
+
+def _plain_fact(add: Mapping[str, Any], time: str | None) -> Fact:
+    if add.get("deletionVector") is not None:
+        raise ValueError("a file with a deletion vector")
+    return fact_of(add, time)
+
+
+def fact_of(add: Mapping[str, Any], time: str | None) -> Fact:
+    """What an action says of a file; `time` is the column with the time of its rows.
+
+    >>> found = fact_of({"path": "a", "size": 3, "modificationTime": 1, "stats": None}, None)
+    >>> found.rows is None, found.last is None
+    (True, True)
+    """
+    vector = add.get("deletionVector")
+    stats = json.loads(add.get("stats") or "{}")
+    last = _micros(stats.get("maxValues", {}), time)
+    return Fact(
+        add["path"],
+        add["size"],
+        add["modificationTime"],
+        stats.get("numRecords"),
+        _micros(stats.get("minValues", {}), time),
+        None if last is None else last + 999,  # statistics are cut to milliseconds
+        None if vector is None else f"{vector['pathOrInlineDv']} {vector['offset']}",
     )
 
 
-def _file(add: Mapping[str, Any]) -> dict[str, Any]:
-    if add.get("deletionVector") is not None:
-        raise ValueError("a file with a deletion vector")
-    return {
-        "path": add["path"],
-        "size": add["size"],
-        "stats": add.get("stats"),
-        "deletionVector": None,
-        "modificationTime": add["modificationTime"],
-    }
+def _micros(values: Mapping[str, Any], column: str | None) -> int | None:
+    given = values.get(column) if column is not None else None
+    if not isinstance(given, str):
+        return None
+    try:
+        time = datetime.fromisoformat(given)
+    except ValueError:
+        return None
+    return to_micros(time if time.tzinfo else time.replace(tzinfo=UTC))

@@ -17,6 +17,7 @@ from millpond.engine.arrow.eval.casts import cast
 from millpond.engine.arrow.eval.frame import Frame
 from millpond.engine.arrow.eval.json import parse_json
 from millpond.engine.arrow.eval.layout import conform
+from millpond.engine.arrow.eval.paths import walk
 from millpond.engine.arrow.eval.program import program
 from millpond.engine.arrow.eval.values import Kernel, Value, fail, is_scalar, to_array
 from millpond.plan.arrow import to_arrow
@@ -55,6 +56,8 @@ def evaluate(expr: BoundExpr, batch: pa.RecordBatch) -> pa.Array:
     if batch.num_rows == 0:
         return pa.array([], wanted)
     try:
+        if isinstance(expr, BoundPath):  # most are
+            return walk(expr, batch)
         value = to_array(_value(expr, batch), batch.num_rows)
         return value if value.type == wanted else conform(value, wanted)
     except pa.ArrowException as problem:
