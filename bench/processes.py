@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,9 +30,9 @@ def cpu_seconds(root: int) -> float:
     return sum(_cpu(pid) for pid in tree(root))
 
 
-def peak_megabytes(root: int) -> float:
-    """The sum of each living process's largest resident memory (VmHWM)."""
-    return sum(_peak_kilobytes(pid) for pid in tree(root)) / 1024
+def peak_megabytes(root: int, *, alone: bool = False) -> float:
+    """The sum of each living process's largest resident memory (VmHWM), or that of the root."""
+    return sum(_peak_kilobytes(pid) for pid in ([root] if alone else tree(root))) / 1024
 
 
 def _cpu(pid: int) -> float:
@@ -44,6 +45,13 @@ def _cpu(pid: int) -> float:
         return ended + time.clock_gettime(~pid << 3 | 2)
     except OSError:  # it has ended since
         return ended
+
+
+def forget_peaks(root: int) -> None:
+    """Count from here on: what was used before, and is not any more, is not counted."""
+    for pid in tree(root):
+        with suppress(OSError):  # it has ended meanwhile
+            Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
 
 
 def _peak_kilobytes(pid: int) -> int:

@@ -36,9 +36,11 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
             results.append(Result(name, "pond", error=found["error"]))
             continue
         ratio = found["ours"] / found["peer"] if "peer" in found else None
+        peaks = found.get("peaks", {})
         results.append(
-            Result(name, "pond", wall=found["ours"], rows=found.get("rows"), ratio=ratio, peer=peer)
-        )
+            Result(name, "pond", wall=found["ours"], rows=found.get("rows"),
+                   peak_mb=peaks.get("ours"), ratio=ratio, peer=peer)
+        )  # fmt: skip
         if ratio is None:
             goals.append(Goal(f"seconds of {name}", found["ours"], limit, " s"))
         else:
@@ -46,13 +48,17 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
             if "on_spark" in found:
                 ratio = found["on_spark"] / found["peer"]
                 results.append(
-                    Result(name, "pond on Spark", wall=found["on_spark"], ratio=ratio, peer=peer)
-                )
+                    Result(name, "pond on Spark", wall=found["on_spark"],
+                           peak_mb=peaks.get("on_spark"), ratio=ratio, peer=peer)
+                )  # fmt: skip
                 goals.append(Goal(f"{name} on Spark over {peer}", ratio, limit))
                 ratio = found["ours"] / found["peer"]
-            results.append(Result(name, peer, wall=found["peer"]))
+            results.append(Result(name, peer, wall=found["peer"], peak_mb=peaks.get("peer")))
             goals.append(Goal(f"{name} over {peer}", ratio, limit))
-    notes = ("wall time, medians; rows are those read after the append, logs included",)
+    notes = (
+        "wall time, medians; rows are those read after the append, logs included",
+        "memory is that of Python, and of the JVM where Spark is used, which keeps what it had",
+    )
     return Report("pipeline", tuple(results), tuple(goals), notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -10,6 +11,8 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from bench.processes import forget_peaks, peak_megabytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +27,7 @@ def append(place: str, rows: int, engine: str) -> dict[str, Any]:
     import millpond as mp
     from bench.pipeline import ponds
 
-    firsts, laters, read = [], [], []
+    firsts, laters, read, peaks = [], [], [], []
     _start(engine)
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(dir=Path(place).parent) as directory:
@@ -36,10 +39,13 @@ def append(place: str, rows: int, engine: str) -> dict[str, Any]:
             with pond.write() as tx:
                 tx.append_series("/s0", ponds.rows(rows, rows // 100, 77))
                 tx.commit()
+            forget_peaks(os.getpid())
             with mp.collect_stats() as seen:
                 laters.append(_timed(_read_all, pond))
             read.append(seen.rows_decoded)
-    return {"ours": median(laters), "peer": median(firsts), "rows": max(read)}
+            peaks.append(peak_megabytes(os.getpid()))
+    found = {"ours": median(laters), "peer": median(firsts), "rows": max(read)}
+    return {**found, "peaks": {"ours": max(peaks)}}
 
 
 def against_spark(place: str, work: str, rounds: int) -> dict[str, Any]:
@@ -47,13 +53,12 @@ def against_spark(place: str, work: str, rounds: int) -> dict[str, Any]:
 
     Ours is measured by the engine that is chosen by itself, and on Spark.
     """
-    import os
-
     import millpond as mp
 
     session = _start("spark")
     node, hand = _WORKS[work]
     seconds: dict[str, list[float]] = {"ours": [], "on_spark": [], "peer": []}
+    peaks: dict[str, float] = {}
     for number in range(-1, rounds):
         with tempfile.TemporaryDirectory(dir=Path(place).parent) as directory:
             copy = Path(directory) / "pond"
@@ -65,13 +70,18 @@ def against_spark(place: str, work: str, rounds: int) -> dict[str, Any]:
                 pond = mp.open(copy)
                 if name == "ours":
                     _make(pond, "/r", *node)
+                forget_peaks(os.getpid())
                 took[name] = _timed(_read_all, pond)
+                # The JVM waits while ours runs without it.
+                peaks[name] = peak_megabytes(os.getpid(), alone=name == "ours")
             files = {n: _files(pond, n) for n in ("/s0", "/s1", "/s2", "/s3", "/s4", "/long")}
+            forget_peaks(os.getpid())
             took["peer"] = _timed(hand, session, files, f"{directory}/out")
+            peaks["peer"] = peak_megabytes(os.getpid())
             for name, each in took.items():
                 if number >= 0:
                     seconds[name].append(each)
-    return {name: median(found) for name, found in seconds.items()}
+    return {**{name: median(found) for name, found in seconds.items()}, "peaks": peaks}
 
 
 def plan_files(place: str) -> dict[str, Any]:
@@ -80,7 +90,8 @@ def plan_files(place: str) -> dict[str, Any]:
 
     pond = mp.open(place)
     _make(pond, "/j", "timeseries-join", {"inputs": [{"pattern": "series:///f*"}]})
-    return {"ours": _timed(lambda: pond.read().derivation.rows("/j").pieces())}
+    took = _timed(lambda: pond.read().derivation.rows("/j").pieces())
+    return {"ours": took, "peaks": {"ours": peak_megabytes(os.getpid())}}
 
 
 def versions(place: str) -> dict[str, Any]:
@@ -138,7 +149,6 @@ def _pond(place: str) -> list[str]:
 
 def _called(command: list[str], state: str) -> float:
     """Seconds of a command, whose engine is none of the user's own."""
-    import os
     import subprocess
 
     environment = {**os.environ, "XDG_STATE_HOME": state}

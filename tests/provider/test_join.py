@@ -16,8 +16,12 @@ from tests.provider.ponds import append, at, make, rows_of
 import millpond as mp
 from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SourceError
 from millpond.provider import stretch
+from millpond.provider.runs import Runs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from millpond.provider.stretch import Bundle
     from millpond.steward.pond import Pond
 
 
@@ -281,6 +285,34 @@ class TestPivot:
         make(pond, "/p", "timeseries-pivot", in_pattern="/a", pivot_column="x", value_column="y")
         with pytest.raises(SchemaError, match="there is no column 'y'"):
             rows_of(pond, "/p")
+
+
+def test_times_without_rows_do_not_cut_the_work(
+    pond: Pond, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretch, "STRETCH_ROWS", 20)
+    runs: list[int] = []
+    table = Runs._table
+
+    def counted(self: Runs, run: Sequence[Bundle]) -> pa.Table:
+        runs.append(len(run))
+        return table(self, run)
+
+    monkeypatch.setattr(Runs, "_table", counted)
+    days = [24.0 * day for day in range(1, 400, 13)]
+    for day in days:  # each is a piece, and the sensor is off in between
+        append(pond, "/a", [{"timestamp": at(day + n / 60), "x": day} for n in range(30)])
+    join(pond, {"pattern": "/a", "scope": "A"})
+    assert [row["A.x"] for row in rows_of(pond, "/j")] == [day for day in days for _ in range(30)]
+    assert len(runs) == 1
+    assert runs[0] > 10
+    for late in (days[3], days[20]):
+        append(pond, "/a", [{"timestamp": at(late + 0.252), "x": -1.0}])
+    found = rows_of(pond, "/j")
+    assert [row["timestamp"] for row in found] == sorted(row["timestamp"] for row in found)
+    assert [row["A.x"] for row in found].count(-1.0) == 2
+    assert len(found) == 30 * len(days) + 2
+    assert len(runs) == 3, "what is kept between two that are missing is not computed again"
 
 
 @pytest.mark.spark

@@ -144,7 +144,7 @@ def _runs(bundles: Sequence[Bundle], most_rows: float) -> Iterator[list[Bundle]]
     """Neighbours to be computed together."""
     run: list[Bundle] = []
     for each in bundles:
-        is_next = bool(run) and run[-1].stretches[-1].end == each.asked.start is not None
+        is_next = bool(run) and run[-1].number + 1 == each.number
         if run and not (is_next and sum(b.rows for b in run) + each.rows <= most_rows):
             yield run
             run = []

@@ -44,6 +44,8 @@ class Bundle:
 
     key: str
     stretches: tuple[Stretch, ...]
+    number: int
+    """Which one of all it is: between neighbours there may be time, but there are no rows."""
     is_wide: bool = False
     """Whether it is as long as `BUNDLE` stretches, even if there are rows in one of them alone."""
 

@@ -87,12 +87,12 @@ class Stretches:
             groups.setdefault(each.bundle, []).append(each)
         last = self.all[-1].bundle if self.all else None
         found: list[Bundle] = []
-        for number, inside in groups.items():
-            if number == last:
-                found += [Bundle(each.key, (each,)) for each in inside]
+        for at, (bundle, inside) in enumerate(groups.items()):
+            if bundle == last:
+                found += [Bundle(each.key, (each,), n) for n, each in enumerate(inside, at)]
             else:
                 key = key_of("bundle", *(each.key for each in inside))
-                found.append(Bundle(key, tuple(inside), is_wide=True))
+                found.append(Bundle(key, tuple(inside), at, is_wide=True))
         return found
 
     def pieces(self) -> list[Piece]:
@@ -176,7 +176,7 @@ class Stretches:
 
         if len(bundle.stretches) == 1:
             return None
-        alone = [Bundle(each.key, (each,)) for each in bundle.stretches]
+        alone = [Bundle(each.key, (each,), at) for at, each in enumerate(bundle.stretches)]
         known = {each.key: self.kept.find(each.key) for each in alone}
         if not any(known.values()):
             return None

@@ -6,6 +6,7 @@ once under `cache/`, since a table is read by the names of its files.
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,10 @@ from millpond.fs.walk import walk
 from millpond.plan import types as t
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import TIME_COLUMNS, in_range
+from millpond.steward.dynamic.shortlog import COLUMN_MAPPING, times_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
@@ -101,14 +103,29 @@ class DeltaRows:
 
     @cached_property
     def _files(self) -> dict[Piece, str]:
-        columns = ("path", "size", "deletionVector")
+        columns = ("path", "size", "stats", "deletionVector")
         found: dict[Piece, str] = {}
         for file in self._table.files(columns=columns).to_arrow().to_pylist():
             vector = file["deletionVector"]
             hidden = None if vector is None else (vector["pathOrInlineDv"], vector["offset"])
             key = key_of("delta", self._table.metadata.id, file["path"], hidden)
-            found[Piece(key, size=file["size"])] = file["path"]
+            stats = json.loads(file["stats"] or "{}")
+            times = self._times(stats)
+            found[Piece(key, *times, stats.get("numRecords"), file["size"])] = file["path"]
         return found
+
+    def _times(self, stats: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """When the rows of a file are, if all have a time."""
+        name = self._physical_time
+        if name is None or stats.get("nullCount", {}).get(name) != 0:
+            return None, None
+        return times_in(stats, name)
+
+    @cached_property
+    def _physical_time(self) -> str | None:
+        """The time as files call it."""
+        mode = self._table.metadata.configuration.get(COLUMN_MAPPING, "none")
+        return self.time_column if mode == "none" else None
 
 
 def laid_out(scope: Scope, path: str) -> str:

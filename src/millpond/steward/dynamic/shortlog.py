@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import Struct
 
 MOST_COMMITS: Final = 16
-_MODE: Final = "delta.columnMapping.mode"
+COLUMN_MAPPING: Final = "delta.columnMapping.mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _is_known(protocol: Protocol) -> bool:
 
 
 def _is_plain(metadata: Metadata) -> bool:
-    is_mapped = metadata.configuration.get(_MODE, "none") != "none"
+    is_mapped = metadata.configuration.get(COLUMN_MAPPING, "none") != "none"
     return metadata.provider == "parquet" and not metadata.partition_columns and not is_mapped
 
 
@@ -121,16 +121,21 @@ def fact_of(add: Mapping[str, Any], time: str | None) -> Fact:
     """
     vector = add.get("deletionVector")
     stats = json.loads(add.get("stats") or "{}")
-    last = _micros(stats.get("maxValues", {}), time)
     return Fact(
         add["path"],
         add["size"],
         add["modificationTime"],
         stats.get("numRecords"),
-        _micros(stats.get("minValues", {}), time),
-        None if last is None else last + 999,  # statistics are cut to milliseconds
-        None if vector is None else f"{vector['pathOrInlineDv']} {vector['offset']}",
+        *times_in(stats, time),
+        hidden=None if vector is None else f"{vector['pathOrInlineDv']} {vector['offset']}",
     )
+
+
+def times_in(stats: Mapping[str, Any], column: str | None) -> tuple[int | None, int | None]:
+    """The first and the last time of a column as statistics have them, in microseconds."""
+    last = _micros(stats.get("maxValues", {}), column)
+    # They are cut to milliseconds.
+    return _micros(stats.get("minValues", {}), column), None if last is None else last + 999
 
 
 def _micros(values: Mapping[str, Any], column: str | None) -> int | None:
