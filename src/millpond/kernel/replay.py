@@ -67,6 +67,8 @@ KEY_COLUMNS: Final = ("version", "is_add", "key_path", "dv_type", "dv_path", "dv
 
 Key = tuple[str, str | None]
 """A file of a table: its canonical path, and its deletion vector's unique id."""
+_Name = str | tuple[str, str]
+"""The same where there are millions: a file without a deletion vector is its path alone."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class AddRemoveDedup:
     table: str = ""
     keep_removes: bool = False
     """Removes that count are kept, too: what an incremental scan is about."""
-    _seen: list[dict[Key, int]] = field(default_factory=list, compare=False)
+    _seen: list[dict[_Name, int]] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -103,7 +105,7 @@ class AddRemoveDedup:
         return _DedupRun(self)
 
     @property
-    def seen(self) -> dict[Key, int]:
+    def seen(self) -> Mapping[_Name, int]:
         """The files that actions were about: twice the version that counts, one more if it adds."""
         if not self._seen:
             raise MachineStateError(
@@ -113,7 +115,7 @@ class AddRemoveDedup:
             )
         return self._seen[-1]
 
-    def finished(self, seen: dict[Key, int]) -> None:
+    def finished(self, seen: dict[_Name, int]) -> None:
         """A run has come to its end."""
         self._seen[:] = [seen]
 
@@ -121,7 +123,8 @@ class AddRemoveDedup:
         """What no older action may bring back, in every spelling: path and deletion vector."""
         paths: list[str] = []
         vectors: list[str | None] = []
-        for path, vector in self.seen:
+        for name in self.seen:
+            path, vector = (name, None) if isinstance(name, str) else name
             for spelling in spellings(path):
                 paths.append(spelling)
                 vectors.append(vector)
@@ -132,39 +135,40 @@ class AddRemoveDedup:
 class _DedupRun:
     def __init__(self, owner: AddRemoveDedup) -> None:
         self._owner = owner
-        self._seen: dict[Key, int] = {}
+        self._seen: dict[_Name, int] = {}
 
     def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Which rows count."""
         columns = {name: batch.column(name) for name in KEY_COLUMNS}
         paths = columns["key_path"].to_pylist()
         is_add = columns["is_add"].to_numpy(zero_copy_only=False)
-        if columns["dv_type"].null_count == batch.num_rows:
-            vectors: list[str | None] = [None] * batch.num_rows
-        else:
-            parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
-            vectors = [unique_id(*part) for part in zip(*parts, strict=True)]
         if columns["key_path"].null_count:
             raise self._no_path(columns["version"][paths.index(None)].as_py())
         if pc.any(pc.starts_with(columns["key_path"], "file:", ignore_case=True)).as_py():
             paths = [canonical(path) for path in paths]
+        names: list[_Name] = paths
+        if columns["dv_type"].null_count < batch.num_rows:
+            parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
+            vectors = (unique_id(*part) for part in zip(*parts, strict=True))
+            both = zip(paths, vectors, strict=True)
+            names = [path if vector is None else (path, vector) for path, vector in both]
         # One number for both facts: a million small tuples would keep the collector busy.
         codes = (2 * columns["version"].to_numpy() + is_add).tolist()
-        return pa.array(self._counting(list(zip(paths, vectors, strict=True)), codes, is_add))
+        return pa.array(self._counting(names, codes, is_add))
 
     def _counting(
-        self, keys: list[Key], codes: list[int], is_add: NDArray[np.bool_]
+        self, keys: list[_Name], codes: list[int], is_add: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Which rows count; only files that more than one row is about are looked at one by one."""
         seen = self._seen
         keep = is_add | self._owner.keep_removes
-        different = set(keys)
-        odd: set[Key] = seen.keys() & different
-        if len(different) < len(keys):
-            odd |= {key for key, count in Counter(keys).items() if count > 1}
-        if not odd:
-            seen.update(zip(keys, codes, strict=True))
+        here = dict(zip(keys, codes, strict=True))
+        if len(here) == len(keys) and seen.keys().isdisjoint(here):
+            seen.update(here)
             return keep
+        odd: set[_Name] = seen.keys() & here.keys()
+        if len(here) < len(keys):
+            odd |= {key for key, count in Counter(keys).items() if count > 1}
         is_odd = np.fromiter((key in odd for key in keys), bool, len(keys))
         seen.update(compress(zip(keys, codes, strict=True), (~is_odd).tolist()))
         for row in np.flatnonzero(is_odd).tolist():

@@ -243,9 +243,8 @@ def _elements(items: list[Any], type_: DataType, part: _Part) -> pa.Array:
 
 def _missing(values: Sequence[Any]) -> tuple[pa.Array | None, int]:
     """Where there is no value, or None if there always is, and how often there is none."""
-    nulls = [value is None for value in values]
-    count = nulls.count(True)
-    return (pa.array(nulls) if count else None), count
+    count = values.count(None)
+    return (pa.array([value is None for value in values]) if count else None), count
 
 
 def _nested(values: Sequence[Any], target: pa.DataType, items: pa.Array) -> pa.Array:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
-from millpond.engine.arrow.source.bounds import ALL_NULL
+from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.engine.arrow.source.jsonlines import (
     check_block,
@@ -22,21 +20,15 @@ from millpond.engine.arrow.source.jsonlines import (
     read_json_lines,
     split_lines,
 )
-from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.stream import is_packed
 from millpond.plan.arrow import to_arrow
-from millpond.plan.bound import row_paths
-from millpond.plan.paths import Name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.source.bounds import Bounds
-    from millpond.engine.arrow.source.prune import Lookup
     from millpond.engine.arrow.source.scan import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
-    from millpond.plan.types import DataType
 
 _SMALL_BYTES = 1 << 20
 _TOGETHER_BYTES = 4 << 20
@@ -94,60 +86,6 @@ class _Counts:
             if count:
                 counters.add(name, count)
         self.opened = self.bytes = self.pruned = 0
-
-
-class AbsentMembers:
-    """Files in which a member's name stands nowhere have null there, so conditions may fail.
-
-    Only the bytes are searched: a commit without `"metaData"` need not be parsed to find it.
-    """
-
-    def __init__(self, spec: ScanSpec) -> None:
-        self._predicates = spec.predicates
-        firsts = {path.steps[0] for expr in spec.predicates for path in row_paths(expr)}
-        names = (step.name for step in firsts if isinstance(step, Name))
-        self._marks = {name: f'"{name}"'.encode() for name in names if name not in spec.constants}
-        self._usable = all(_PLAIN.fullmatch(name) for name in self._marks)
-        self._verdicts: dict[frozenset[str], bool] = {}
-
-    def rule_out(self, content: bytes) -> bool:
-        """Whether no line can meet the conditions."""
-        if not self._usable or not self._marks:
-            return False
-        present = frozenset(name for name, mark in self._marks.items() if mark in content)
-        if len(present) == len(self._marks) or b"\\u" in content:
-            return False
-        found = self._verdicts.get(present)
-        if found is None:
-            found = self._verdicts[present] = not all(
-                may_hold(predicate, self._lookup(present)) for predicate in self._predicates
-            )
-        # What is no object at all is an error, which parsing finds.
-        return found and _looks_whole(content)
-
-    def _lookup(self, present: frozenset[str]) -> Lookup:
-        marks = self._marks
-
-        def lookup(steps: tuple[str, ...], type_: DataType) -> Bounds | None:
-            del type_
-            return ALL_NULL if steps[0] in marks and steps[0] not in present else None
-
-        return lookup
-
-
-_PLAIN = re.compile(r"[A-Za-z0-9_]+")
-_LINES = re.compile(rb"(?:\{[^\n]*\}\r?\n)*(?:\{[^\n]*\})?\s*")
-
-
-def _looks_whole(content: bytes) -> bool:
-    """Whether every line begins and ends like an object, and the last one is: there a cut shows."""
-    if _LINES.fullmatch(content) is None:
-        return False
-    last = content.rstrip().rpartition(b"\n")[2]
-    try:
-        return not last or isinstance(msgspec.json.decode(last), dict)
-    except ValueError:
-        return False
 
 
 def _small_content(path: str, context: Context) -> bytes | None:

@@ -6,6 +6,8 @@ that names the file and the line. Blank lines are no rows.
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from millpond.base.errors import SourceError
 from millpond.engine.arrow.eval.json import read_pieces
 from millpond.engine.arrow.eval.json_exact import is_json_object
 from millpond.engine.arrow.eval.json_typed import read_typed
+from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream
@@ -23,7 +26,7 @@ from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -42,15 +45,23 @@ _TOGETHER = 1024
 
 def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
     """The rows of a file, block by block; only the columns that are needed are built."""
-    before = 0
-    for block in _blocks(entry.path, context):
+    absent = AbsentMembers(spec)
+    for number, block in enumerate(_blocks(entry.path, context)):
+        if absent.rule_out(block):
+            context.counters.add("batches_pruned")
+            continue
         lines, _ = split_lines(block)
         parsed = parse_lines(lines, spec, context)
+        before = partial(_lines_before, number, entry.path, context)
         check_block(parsed, entry.path, block, spec, before)
-        before += block.count(b"\n")
         if len(lines):
             constants = {n: c.repeat(len(lines)) for n, c in entry.constants.items()}
             yield line_batch(parsed.values, constants, spec)
+
+
+def _lines_before(number: int, path: str, context: Context) -> int:
+    """How many lines there are before a block: only who has to tell of a mistake wants to know."""
+    return sum(block.count(b"\n") for block in islice(_blocks(path, context), number))
 
 
 class Parsed(NamedTuple):
@@ -76,12 +87,18 @@ def parse_lines(lines: pa.Array, spec: ScanSpec, context: Context) -> Parsed:
     )
 
 
-def check_block(parsed: Parsed, path: str, block: bytes, spec: ScanSpec, before: int = 0) -> None:
+def check_block(
+    parsed: Parsed,
+    path: str,
+    block: bytes,
+    spec: ScanSpec,
+    before: Callable[[], int] = lambda: 0,
+) -> None:
     """Refuse lines of a file that are no objects, or that a strict scan does not take."""
     if not parsed.are_objects:
-        check_lines(path, block, before)
+        check_lines(path, block, before())
     if spec.strict and not (parsed.are_strict and _is_text(block)):
-        check_strictly(path, block, spec, before)
+        check_strictly(path, block, spec, before())
 
 
 def _is_text(block: bytes) -> bool:
