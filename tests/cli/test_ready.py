@@ -163,6 +163,19 @@ def test_without_a_stream_it_runs_by_itself(place: Path) -> None:
     assert said.returncode == NOT_HANDED
 
 
+def test_who_wants_nothing_warm_gets_nothing(place: Path) -> None:
+    assert called(place, "cat", "/t", MILLPOND_WARM_USE="never")[0] == NOT_HANDED
+
+
+def test_what_is_imported_before_is_all_but_spark() -> None:
+    code = (
+        "import sys; from millpond.cli.ready.keeper import _get_ready; _get_ready();"
+        "print(*sorted({'pyspark', 'pandas', 'pyarrow', 'millpond.steward.pond'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["millpond.steward.pond", "pyarrow"]
+
+
 def test_code_that_has_changed_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "cli" / "ready"
     inner.mkdir(parents=True)

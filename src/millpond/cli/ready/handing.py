@@ -34,6 +34,8 @@ def handed_over(argv: Sequence[str]) -> int | None:
     """
     if not _gains(argv[1:]) or None in (sys.stdin, sys.stdout, sys.stderr):
         return None
+    if os.environ.get("MILLPOND_WARM_USE") == "never":
+        return None
     try:
         connection = _connection()
     except OSError:  # nobody is there
