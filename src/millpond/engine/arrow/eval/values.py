@@ -76,9 +76,19 @@ def null_mask(*arrays: pa.Array) -> np.ndarray[Any, Any] | None:
     mask: np.ndarray[Any, Any] | None = None
     for array in arrays:
         if array.null_count:
-            nulls = array.is_null().to_numpy(zero_copy_only=False)
+            nulls = _nulls(array)
             mask = nulls if mask is None else mask | nulls
     return mask
+
+
+def _nulls(array: pa.Array) -> np.ndarray[Any, Any]:
+    validity = array.buffers()[0]
+    if validity is None:  # a column of nothing but nulls has no such buffer
+        return array.is_null().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    skipped, bit = divmod(array.offset, 8)
+    packed = np.frombuffer(validity, np.uint8)[skipped:]
+    is_there = np.unpackbits(packed, count=bit + len(array), bitorder="little")[bit:]
+    return np.equal(is_there, 0)
 
 
 def from_raw(

@@ -113,6 +113,26 @@ class Layout:
             type_ = child
         return None if at.is_nested(type_) else number
 
+    def place(self, leaf: int) -> tuple[tuple[str, ...], pa.DataType] | None:
+        """The names that lead to a leaf through structs alone, and its type; None for others."""
+        name = max(
+            (name for name, column in self.columns.items() if column.first_leaf <= leaf),
+            key=lambda name: self.columns[name].first_leaf,
+        )
+        type_, number, steps = self.columns[name].type, self.columns[name].first_leaf, [name]
+        while at.is_struct(type_):
+            for i in range(type_.num_fields):
+                member = type_.field(i)
+                behind = number + _leaf_count(member.type)
+                if leaf < behind:
+                    break
+                number = behind
+            else:
+                return None  # a leaf of a second column of the same name
+            type_ = member.type
+            steps.append(member.name)
+        return None if at.is_nested(type_) or number != leaf else (tuple(steps), type_)
+
     def passes_map(self, steps: tuple[str, ...]) -> bool:
         """Whether a path looks up a key on its way, which may be missing."""
         type_ = self.columns[steps[0]].type

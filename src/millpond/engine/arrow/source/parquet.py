@@ -14,9 +14,11 @@ import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.conform import conform
+from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.merge import merge
+from millpond.engine.arrow.source.pages import TextLeaf
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.utf8 import is_utf8
 from millpond.plan.arrow import to_arrow, to_arrow_schema
@@ -92,6 +94,7 @@ class ParquetSource:
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
         self._repeating: dict[int, float] = {}
+        self._text_leaves: dict[int, TextLeaf | None] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
     @classmethod
@@ -179,6 +182,15 @@ class ParquetSource:
             tables.append(_read(self.parquet, group, rest, until))
         return tables
 
+    def text_leaf(self, leaf: int) -> TextLeaf | None:
+        """A leaf whose texts can be picked, being too many to be read as dictionaries."""
+        if leaf not in self._text_leaves:
+            place, column = self.layout.place(leaf), self.metadata.schema.column(leaf)
+            many = self.metadata.num_rows >= _FEWEST_ROWS
+            many = many and self._bytes_per_value(leaf) >= _BYTES_PER_VALUE
+            self._text_leaves[leaf] = TextLeaf.of(column, *place) if place and many else None
+        return self._text_leaves[leaf]
+
     def _bytes_per_value(self, leaf: int) -> float:
         """How many a leaf's texts take that are dictionaries throughout; infinite for others."""
         found = self._repeating.get(leaf)
@@ -220,6 +232,8 @@ class RowGroup:
         self.rows = int(source.group_rows[number])
         self._read: set[int] = set()
         self._raw: dict[str, pa.Array] = {}
+        self._few = FewTexts(source, number)
+        self._counted: set[int] = set()
 
     def columns(
         self,
@@ -229,23 +243,31 @@ class RowGroup:
     ) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
         constants = self.source.constants
-        self._decode(self.source.select(wanted), rows)
+        picked = self._decode(self.source.select(wanted), rows)
         count = self.rows if rows is None else len(rows)
-        chosen = None if rows is None else pa.array(rows)
+        columns = self._columns(self.source.in_file(wanted).names, rows)
+        self._few.add_to(columns, picked)
         arrays = []
         for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
             if field.name in constants:
                 arrays.append(constants[field.name].repeat(count))
-            elif stored.name not in self._raw:
+            elif stored.name not in columns:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
-                array = self._raw[stored.name]
-                array = array if chosen is None else array.take(chosen)
+                array = columns[stored.name]
                 stays = field.name in texts and at.is_dictionary(array.type)
                 arrays.append(array if stays else self._conform(array, field, stored))
         if texts and arrays:
             return pa.RecordBatch.from_arrays(arrays, list(wanted.names))
         return batch_of(arrays, wanted, count)
+
+    def _columns(self, names: Iterable[str], rows: NDArray[np.int64] | None) -> dict[str, pa.Array]:
+        """What was decoded of these columns, of all rows or of the chosen ones."""
+        found = {name: self._raw[name] for name in names if name in self._raw}
+        if rows is None:
+            return found
+        chosen = pa.array(rows)
+        return {name: array.take(chosen) for name, array in found.items()}
 
     def _conform(self, array: pa.Array, field: Field, stored: Field) -> pa.Array:
         try:
@@ -255,9 +277,17 @@ class RowGroup:
             raise unfit(self.source.path, field.name, reason) from error
 
     def texts(
-        self, steps: tuple[str, ...], wanted: Struct, rows: NDArray[np.int64] | None
-    ) -> pa.DictionaryArray | None:
-        """A text column as few different texts and a number for each row; None if it has many."""
+        self,
+        steps: tuple[str, ...],
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        *,
+        in_lists: bool = False,
+    ) -> pa.Array | None:
+        """A text column as few different texts and a number for each row; None if it has many.
+
+        Or a column of lists of such texts.
+        """
         if steps[0] in self.source.constants:
             return None
         self._decode(self.source.select(wanted), rows)
@@ -269,14 +299,25 @@ class RowGroup:
             if array.type.get_field_index(step) < 0:
                 return None
             array = pc.struct_field(array, step)
-        if array is None or not at.is_dictionary(array.type):
+        if array is None or (in_lists and not at.is_list(array.type)):
             return None
-        return array if 4 * len(array.dictionary) < len(array) else None
+        values = array.values if in_lists else array
+        if not at.is_dictionary(values.type):
+            return None
+        return array if 4 * len(values.dictionary) < len(values) else None
 
-    def _decode(self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None) -> None:
+    def _decode(self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None) -> list[int]:
+        """Decode what is not there yet; the leaves of which texts were picked instead."""
         missing = [leaf for leaf in leaves if leaf not in self._read]
-        if not missing:
-            return
+        picked = self._few.pick(missing, rows) if missing and rows is not None else []
+        missing = [leaf for leaf in missing if leaf not in picked]
+        if missing:
+            self._decode_all(missing, rows)
+        if rows is not None:
+            self._count(picked, len(rows))
+        return picked
+
+    def _decode_all(self, missing: list[int], rows: NDArray[np.int64] | None) -> None:
         end = self.rows if rows is None else int(rows.max(initial=-1)) + 1
         until = end if 0 < end < _EARLY * self.rows else None
         try:
@@ -294,16 +335,20 @@ class RowGroup:
                     shared = min(len(known), len(array))
                     array = merge(known.slice(0, shared), array.slice(0, shared))
                 self._raw[name] = array
+        self._read.update(missing)
         self._count(missing, self.rows if until is None else until)
 
     def _count(self, leaves: list[int], rows: int) -> None:
+        leaves = [leaf for leaf in leaves if leaf not in self._counted]
+        if not leaves:
+            return
         chunks = self.source.metadata.row_group(self.number)
         counters = self.source.context.counters
-        if not self._read:
+        if not self._counted:
             counters.add("batches_decoded")
             counters.add("rows_decoded", rows)
             counters.add("columns_skipped", self.source.layout.leaf_count)
-        self._read.update(leaves)
+        self._counted.update(leaves)
         counters.add("columns_decoded", len(leaves))
         counters.add("columns_skipped", -len(leaves))
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))

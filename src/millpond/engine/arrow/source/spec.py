@@ -44,7 +44,8 @@ class Condition:
     def kept(self, group: RowGroup, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Which of these rows of a row group meet it, counted among them; None: all."""
         if self.text is not None:
-            texts = group.texts(self.text.steps, self.need, rows)
+            in_lists = self.text.in_lists
+            texts = group.texts(self.text.steps, self.need, rows, in_lists=in_lists)
             if texts is not None:
                 return self.text.kept(texts, rows)
         return kept_rows(self.expr, group.columns(self.need, rows))

@@ -1,4 +1,7 @@
-"""Conditions on one text column, judged once for each different text instead of for each row."""
+"""Conditions on one text column, judged once for each different text instead of for each row.
+
+Also those that ask whether some text of a list is so.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.engine.arrow.eval import evaluate_mask
-from millpond.plan.bound import BoundExpr, BoundPath, row_paths
+from millpond.engine.arrow.eval.elements import list_offsets
+from millpond.engine.arrow.eval.values import null_mask, raw
+from millpond.plan.bound import BoundExpr, BoundPath, BoundQuantifier, row_paths
 from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.paths import Name
-from millpond.plan.tree import transform
-from millpond.plan.types import STRING
+from millpond.plan.tree import topological, transform
+from millpond.plan.types import STRING, List
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from millpond.plan.paths import Step
 
 _TEXT = BoundPath((Name("text"),), STRING)
 
@@ -27,21 +34,54 @@ class TextCondition:
 
     expr: BoundExpr
     steps: tuple[str, ...]
+    in_lists: bool = False
+    """Whether the column holds lists of texts, of which some text has to meet it."""
 
-    def kept(
-        self, texts: pa.DictionaryArray, rows: NDArray[np.int64] | None
-    ) -> NDArray[np.int64] | None:
-        """Which of these rows meet it, counted among them; None stands for all."""
-        values = pa.concat_arrays([texts.dictionary, pa.nulls(1, texts.dictionary.type)])
-        batch = pa.record_batch([values.cast(pa.string())], ["text"])
-        verdicts = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
-        numbers = texts.indices
-        if numbers.null_count:
-            numbers = numbers.fill_null(len(values) - 1)
-        numbers = numbers.to_numpy(zero_copy_only=False)
-        verdict = verdicts[numbers if rows is None else numbers[rows]]
+    def kept(self, texts: pa.Array, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+        """Which of these rows meet it, counted among them; None stands for all.
+
+        `texts` are dictionaries, or lists of them, of all rows.
+        """
+        verdict = self._some(texts) if self.in_lists else self._verdicts(texts)
+        verdict = verdict if rows is None else verdict[rows]
         kept = np.flatnonzero(verdict)
         return None if len(kept) == len(verdict) else kept
+
+    def _verdicts(self, texts: pa.DictionaryArray) -> NDArray[np.bool_]:
+        """For each text, whether it meets the condition."""
+        values = pa.concat_arrays([texts.dictionary, pa.nulls(1, texts.dictionary.type)])
+        batch = pa.record_batch([values.cast(pa.string())], ["text"])
+        *of_texts, of_null = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
+        verdicts = _looked_up(np.array(of_texts, bool), raw(texts.indices))
+        nulls = null_mask(texts.indices)
+        if nulls is not None and of_null:
+            verdicts |= nulls
+        elif nulls is not None:
+            verdicts &= ~nulls
+        return verdicts
+
+    def _some(self, lists: pa.ListArray) -> NDArray[np.bool_]:
+        """For each list, whether some text in it meets the condition; not for one that is null."""
+        offsets = list_offsets(lists)
+        hits = np.flatnonzero(self._verdicts(lists.values))
+        hits = hits[(hits >= offsets[0]) & (hits < offsets[-1])]
+        some = np.zeros(len(lists), bool)
+        some[np.searchsorted(offsets, hits.astype(offsets.dtype), side="right") - 1] = True
+        nulls = null_mask(lists)
+        if nulls is not None:
+            some &= ~nulls
+        return some
+
+
+def _looked_up(of_texts: NDArray[np.bool_], numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """The verdict for each number; for one that stands where a text is missing, any."""
+    good = np.flatnonzero(of_texts)
+    verdicts: NDArray[np.bool_] = np.zeros(len(numbers), bool)
+    if len(good) == 1:  # most conditions are for one text: ten times as fast
+        np.equal(numbers, good[0], out=verdicts)
+    elif len(good):
+        of_texts.take(numbers, mode="clip", out=verdicts)
+    return verdicts
 
 
 def text_condition(expr: BoundExpr) -> TextCondition | None:
@@ -49,16 +89,44 @@ def text_condition(expr: BoundExpr) -> TextCondition | None:
 
     One that can fail must not see texts of rows that an earlier condition has dropped.
     """
+    if can_raise(expr):
+        return None
+    if isinstance(expr, BoundQuantifier):
+        return _some_element(expr)
     paths = list(row_paths(expr))
-    if not paths or can_raise(expr) or any(path.steps != paths[0].steps for path in paths):
+    if not paths or any(path.steps != paths[0].steps for path in paths):
         return None
-    steps = paths[0].steps
-    if paths[0].type != STRING or not all(isinstance(step, Name) for step in steps):
+    names = _names(paths[0].steps)
+    if paths[0].type != STRING or names is None:
         return None
-    names = tuple(step.name for step in steps if isinstance(step, Name))
 
     def at_text(node: BoundExpr) -> BoundExpr:
         own = isinstance(node, BoundPath) and node.scope == "row"
         return _TEXT if own else node
 
     return TextCondition(transform(expr, at_text), names)
+
+
+def _some_element(expr: BoundQuantifier) -> TextCondition | None:
+    if expr.kind != "any" or not isinstance(expr.list, BoundPath) or expr.list.scope != "row":
+        return None
+    names = _names(expr.list.steps)
+    type_ = expr.list.type
+    if not (isinstance(type_, List) and type_.element == STRING) or names is None:
+        return None
+    inside = list(topological(expr.predicate))
+    if any(isinstance(node, BoundQuantifier) for node in inside):
+        return None
+    if any(isinstance(node, BoundPath) and node.scope == "row" for node in inside):
+        return None
+
+    def at_text(node: BoundExpr) -> BoundExpr:
+        return _TEXT if isinstance(node, BoundPath) else node
+
+    return TextCondition(transform(expr.predicate, at_text), names, in_lists=True)
+
+
+def _names(steps: tuple[Step, ...]) -> tuple[str, ...] | None:
+    """A path of names alone."""
+    names = tuple(step.name for step in steps if isinstance(step, Name))
+    return names if len(names) == len(steps) else None
