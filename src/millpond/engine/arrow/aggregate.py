@@ -15,7 +15,7 @@ from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.manygroups import combine_sorted
 from millpond.engine.arrow.measures import CountDistinct, How, Step, may_overflow, state_of
 from millpond.engine.arrow.operator import Operator
-from millpond.engine.arrow.source.parquet import batch_of
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.plan.arrow import to_arrow
 from millpond.plan.bound import BoundExpr, BoundPath
 from millpond.plan.paths import Name

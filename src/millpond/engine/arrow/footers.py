@@ -14,7 +14,7 @@ from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.bounds import Bounds, leaf_bounds
 from millpond.engine.arrow.source.files import unreadable
 from millpond.engine.arrow.source.leaves import Layout
-from millpond.engine.arrow.source.parquet import READ_ERRORS
+from millpond.engine.arrow.source.rowgroup import READ_ERRORS
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow
 from millpond.plan.paths import Name, format_path

@@ -13,7 +13,7 @@ from millpond.engine.arrow.context import HOLDING_SHARE
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.joinkeys import JoinKeys
 from millpond.engine.arrow.operator import Operator
-from millpond.engine.arrow.source.parquet import batch_of
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.spec import concat, take
 from millpond.plan.arrow import to_arrow_schema
 

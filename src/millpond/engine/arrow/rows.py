@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from millpond.base.errors import EvaluationError
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.spec import kept_rows, project, take
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.bound import BoundParseJson, BoundPath

@@ -10,8 +10,8 @@ import pyarrow as pa
 from millpond.base.errors import EvaluationError, MillpondError
 from millpond.engine.arrow.eval import evaluate, evaluate_mask
 from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Field, Struct
 

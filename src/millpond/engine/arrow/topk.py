@@ -17,7 +17,7 @@ from millpond.engine.arrow.best import Best, Finalists, Gathered, last_of_best
 from millpond.engine.arrow.codes import from_code, order_of, to_code
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.operator import Operator
-from millpond.engine.arrow.source.parquet import ParquetSource, RowGroup
+from millpond.engine.arrow.source.parquet import ParquetSource
 from millpond.engine.arrow.source.scan import (
     Entry,
     describe_spec,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
+    from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundSortKey
 

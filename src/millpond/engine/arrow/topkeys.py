@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from millpond.engine.arrow.source.parquet import RowGroup
+    from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundNamed, BoundSortKey
 

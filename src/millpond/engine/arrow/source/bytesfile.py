@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from millpond.base.errors import MillpondError
 from millpond.base.store.ranges import check_range
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.plan.arrow import to_arrow
 from millpond.plan.sources import CONTENT, RANGE
 

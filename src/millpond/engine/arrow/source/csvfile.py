@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from millpond.base.errors import EvaluationError, SourceError
 from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE, unfit, unreadable
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream, unpacked
 from millpond.engine.csvhead import CsvHead, read_head
 from millpond.plan.bound import BoundCast, BoundPath

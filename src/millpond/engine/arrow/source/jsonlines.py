@@ -19,8 +19,8 @@ from millpond.engine.arrow.eval.json import read_pieces
 from millpond.engine.arrow.eval.json_exact import is_json_object
 from millpond.engine.arrow.eval.json_typed import read_typed
 from millpond.engine.arrow.source.absent import AbsentMembers
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE, unreadable
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.stream import open_stream
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct

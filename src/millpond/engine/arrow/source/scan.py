@@ -126,7 +126,7 @@ def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa
             rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
             context.note(spec.scan_node, group.rows)
             if rows is None or len(rows):
-                yield spec.result(group, rows)
+                yield from spec.results(group, rows)
     finally:
         context.counters.add("early_exit_batches_skipped", len(groups))
         source.close()
@@ -151,9 +151,9 @@ def initial_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.
     first, last = np.searchsorted(entry.deleted, (start, end))
     if first == last:
         return None
-    return np.setdiff1d(
-        np.arange(end - start), entry.deleted[first:last] - start, assume_unique=True
-    )
+    there = np.ones(end - start, bool)
+    there[entry.deleted[first:last] - start] = False
+    return np.flatnonzero(there)
 
 
 def entries_of(scan: Any) -> list[Entry]:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.engine.arrow.eval import evaluate
+from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.need import narrow
-from millpond.engine.arrow.source.parquet import batch_of
 from millpond.engine.arrow.source.text import TextCondition, text_condition
 from millpond.plan.bound import conjuncts, row_paths
 from millpond.plan.paths import Name
@@ -23,11 +23,13 @@ from millpond.plan.sources import DynamicScan, Scan
 from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.source.parquet import RowGroup
+    from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.plan.bound import BoundExpr, BoundNamed
     from millpond.plan.sources import CsvOptions, Format
 
@@ -112,6 +114,11 @@ class ScanSpec:
     def result(self, group: RowGroup, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
         """What is given of these rows of a row group."""
         return self.compute(group.columns(self.result_need, rows, self.texts))
+
+    def results(self, group: RowGroup, rows: NDArray[np.int64] | None) -> Iterator[pa.RecordBatch]:
+        """The same in one batch or more, for who asks for nothing else of the row group."""
+        for batch in group.parts(self.result_need, rows, self.texts):
+            yield self.compute(batch)
 
     def compute(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The projection of rows that are kept."""

@@ -1,0 +1,213 @@
+"""A row group of an open Parquet file: its columns, decoded when they are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+
+from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.conform import conform
+from millpond.engine.arrow.source.few import FewTexts
+from millpond.engine.arrow.source.files import damaged, unfit, unreadable
+from millpond.engine.arrow.source.merge import merge
+from millpond.engine.arrow.source.utf8 import is_utf8
+from millpond.plan.arrow import to_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from millpond.engine.arrow.source.parquet import ParquetSource
+    from millpond.plan.types import Field, Struct
+
+# A damaged footer can hold names that are no UTF-8.
+READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
+_EARLY = 0.9
+"""Rows that all stand before this share of a row group are read from its beginning only."""
+PART_ROWS = 131_072
+"""Larger row groups that are given as a whole come in parts of so many rows: what is decoded stays
+in the processor's caches, and in bounds."""
+
+
+class RowGroup:
+    """One row group: columns are decoded when they are asked for, and each leaf only once.
+
+    Whoever asks for some rows asks for no others later, only for fewer: what stands behind the last
+    of them is not decoded.
+    """
+
+    def __init__(self, source: ParquetSource, number: int) -> None:
+        self.source = source
+        self.number = number
+        self.rows = int(source.group_rows[number])
+        self._read: set[int] = set()
+        self._raw: dict[str, pa.Array] = {}
+        self._few = FewTexts(source, number)
+        self._counted: set[int] = set()
+
+    def columns(
+        self,
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        texts: frozenset[str] = frozenset(),
+    ) -> pa.RecordBatch:
+        """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
+        picked = self._decode(self.source.select(wanted), rows)
+        count = self.rows if rows is None else len(rows)
+        columns = _chosen(self._raw, self.source.in_file(wanted).names, rows)
+        self._few.add_to(columns, picked)
+        return self._batch(wanted, columns, count, texts)
+
+    def parts(
+        self,
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        texts: frozenset[str] = frozenset(),
+    ) -> Iterator[pa.RecordBatch]:
+        """The same a part at a time; nothing is kept, so that nothing can be asked for later."""
+        leaves = list(self.source.select(wanted))
+        if self._read or not leaves or self.rows < 2 * PART_ROWS:
+            yield self.columns(wanted, rows, texts)
+            return
+        start, parts = 0, self.source.read_parts(self.number, leaves, PART_ROWS)
+        while start < self.rows:
+            try:
+                tables = next(parts)
+            except READ_ERRORS as error:
+                raise unreadable(self.source.path, error) from error
+            raw: dict[str, pa.Array] = {}
+            self._add(raw, tables)
+            end = start + tables[0].num_rows
+            self._count(leaves, 0)
+            self.source.context.counters.add("rows_decoded", end - start)
+            here = None
+            if rows is not None:
+                first, last = np.searchsorted(rows, (start, end))
+                here = rows[first:last] - start
+            columns = _chosen(raw, raw, here)
+            count = end - start if here is None else len(here)
+            if count:
+                yield self._batch(wanted, columns, count, texts)
+            start = end
+
+    def _batch(
+        self, wanted: Struct, columns: dict[str, pa.Array], count: int, texts: frozenset[str]
+    ) -> pa.RecordBatch:
+        constants = self.source.constants
+        arrays = []
+        for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
+            if field.name in constants:
+                arrays.append(constants[field.name].repeat(count))
+            elif stored.name not in columns:
+                arrays.append(pa.nulls(count, to_arrow(field.type)))
+            else:
+                array = columns[stored.name]
+                stays = field.name in texts and at.is_dictionary(array.type)
+                arrays.append(array if stays else self._conform(array, field, stored))
+        if texts and arrays:
+            return pa.RecordBatch.from_arrays(arrays, list(wanted.names))
+        return batch_of(arrays, wanted, count)
+
+    def _conform(self, array: pa.Array, field: Field, stored: Field) -> pa.Array:
+        try:
+            return conform(array, field.type, stored.type)
+        except pa.ArrowInvalid as error:
+            reason = f"holds what does not fit {field.type}: {error}"
+            raise unfit(self.source.path, field.name, reason) from error
+
+    def texts(
+        self,
+        steps: tuple[str, ...],
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        *,
+        in_lists: bool = False,
+    ) -> pa.Array | None:
+        """A text column as few different texts and a number for each row; None if it has many.
+
+        Or a column of lists of such texts.
+        """
+        if steps[0] in self.source.constants:
+            return None
+        self._decode(self.source.select(wanted), rows)
+        steps = self.source.layout.steps(steps)
+        array = self._raw.get(steps[0])
+        for step in steps[1:]:
+            if array is None or not at.is_struct(array.type):
+                return None  # a map's value, say
+            if array.type.get_field_index(step) < 0:
+                return None
+            array = pc.struct_field(array, step)
+        if array is None or (in_lists and not at.is_list(array.type)):
+            return None
+        values = array.values if in_lists else array
+        if not at.is_dictionary(values.type):
+            return None
+        return array if 4 * len(values.dictionary) < len(values) else None
+
+    def _decode(self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None) -> list[int]:
+        """Decode what is not there yet; the leaves of which texts were picked instead."""
+        missing = [leaf for leaf in leaves if leaf not in self._read]
+        picked = self._few.pick(missing, rows) if missing and rows is not None else []
+        missing = [leaf for leaf in missing if leaf not in picked]
+        if missing:
+            self._decode_all(missing, rows)
+        if rows is not None:
+            self._count(picked, len(rows))
+        return picked
+
+    def _decode_all(self, missing: list[int], rows: NDArray[np.int64] | None) -> None:
+        end = self.rows if rows is None else int(rows.max(initial=-1)) + 1
+        until = end if 0 < end < _EARLY * self.rows else None
+        try:
+            tables = self.source.read(self.number, missing, until)
+        except READ_ERRORS as error:
+            raise unreadable(self.source.path, error) from error
+        self._add(self._raw, tables)
+        self._read.update(missing)
+        self._count(missing, self.rows if until is None else until)
+
+    def _add(self, raw: dict[str, pa.Array], tables: list[pa.Table]) -> None:
+        """Put what was read beside what is there, member by member."""
+        for table in tables:
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                if self.source.strict and not is_utf8(array):
+                    message = f"column {name} of {self.source.path} holds text that is no UTF-8"
+                    raise damaged(self.source.path, message)
+                known = raw.get(name)
+                if known is not None:
+                    shared = min(len(known), len(array))
+                    array = merge(known.slice(0, shared), array.slice(0, shared))
+                raw[name] = array
+
+    def _count(self, leaves: list[int], rows: int) -> None:
+        leaves = [leaf for leaf in leaves if leaf not in self._counted]
+        if not leaves:
+            return
+        chunks = self.source.metadata.row_group(self.number)
+        counters = self.source.context.counters
+        if not self._counted:
+            counters.add("batches_decoded")
+            counters.add("rows_decoded", rows)
+            counters.add("columns_skipped", self.source.layout.leaf_count)
+        self._counted.update(leaves)
+        counters.add("columns_decoded", len(leaves))
+        counters.add("columns_skipped", -len(leaves))
+        counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
+
+
+def _chosen(
+    raw: dict[str, pa.Array], names: Iterable[str], rows: NDArray[np.int64] | None
+) -> dict[str, pa.Array]:
+    """What was decoded of these columns, of all rows or of the chosen ones."""
+    found = {name: raw[name] for name in names if name in raw}
+    if rows is None:
+        return found
+    chosen = pa.array(rows)
+    return {name: array.take(chosen) for name, array in found.items()}

@@ -1,0 +1,108 @@
+"""Large row groups that are given as a whole come in parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from millpond.base.errors import SourceError
+from millpond.base.settings import ArrowSettings
+from millpond.engine.arrow.context import Context
+from millpond.engine.arrow.source import rowgroup
+from millpond.engine.arrow.source.files import Files
+from millpond.engine.arrow.source.parquet import Constant, ParquetSource
+from millpond.plan import types as t
+from millpond.plan.arrow import from_arrow_schema
+from millpond.plan.counters import Counters
+from millpond.plan.expr import col
+
+ROWS = 20_000
+PART = 4_000
+TABLE = pa.table(
+    {
+        "n": range(ROWS),
+        "kind": [f"k{i % 7}" if i % 11 else None for i in range(ROWS)],
+        "deep": [{"kind": f"d{i % 5}", "text": f"text {i}"} for i in range(ROWS)],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rowgroup, "PART_ROWS", PART)
+
+
+def source_of(path: str, **constants: Constant) -> ParquetSource:
+    context = Context(ArrowSettings(), Counters(), Files())
+    return ParquetSource(path, constants, context)
+
+
+def test_parts_are_the_rows_in_order(tmp_path: Any) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(TABLE, path)
+    columns = from_arrow_schema(TABLE.schema)
+    wanted = t.Struct((*columns, t.Field("p", t.INTEGER)))
+    source = source_of(path, p=Constant(3, t.INTEGER))
+    parts = list(source.group(0).parts(wanted, None))
+    assert [part.num_rows for part in parts] == [PART] * 5
+    found = pa.Table.from_batches(parts)
+    assert found.select(TABLE.column_names).to_pylist() == TABLE.to_pylist()
+    assert found["p"].to_pylist() == [3] * ROWS
+    counters = source.context.counters
+    assert (counters.batches_decoded, counters.rows_decoded) == (1, ROWS)
+    assert (counters.columns_decoded, counters.columns_skipped) == (4, 0)
+
+
+def test_rows_that_are_left_out_are_left_out_of_their_part(tmp_path: Any) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(TABLE, path)
+    # None of the second part, and all but the first row of the others.
+    rows = np.setdiff1d(np.arange(ROWS), [*range(PART, 2 * PART), *range(0, ROWS, PART)])
+    parts = list(source_of(path).group(0).parts(from_arrow_schema(TABLE.schema), rows))
+    assert [part.num_rows for part in parts] == [PART - 1] * 4
+    assert pa.Table.from_batches(parts).to_pylist() == TABLE.take(pa.array(rows)).to_pylist()
+
+
+def test_who_stops_early_has_decoded_one_part(run: Any, parquet: Any) -> None:
+    rows, counters = run(parquet(TABLE, rows=ROWS).select("n", "kind").head(3))
+    assert [row["n"] for row in rows] == [0, 1, 2]
+    assert counters.rows_decoded == PART
+
+
+def test_small_row_groups_and_filters_come_as_a_whole(run: Any, parquet: Any) -> None:
+    _, counters = run(parquet(TABLE, rows=PART).head(3))
+    assert counters.rows_decoded == PART
+    rows, counters = run(parquet(TABLE, rows=ROWS).filter(col("n") % 4_000 == 1))
+    assert [row["n"] for row in rows] == [1, 4_001, 8_001, 12_001, 16_001]
+    assert (counters.batches_decoded, counters.rows_decoded) == (1, ROWS)
+
+
+def test_a_nested_dictionary_that_ends_in_the_middle(tmp_path: Any) -> None:
+    """Few bytes a value, so that a dictionary is tried, and one that becomes too large."""
+    texts = ["same"] * (ROWS * 3 // 4) + [f"{i}" for i in range(ROWS // 4)]
+    table = pa.table({"n": range(ROWS), "deep": [{"text": text} for text in texts]})
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(table, path, dictionary_pagesize_limit=4_000, data_page_size=2_000)
+    source = source_of(path)
+    leaf = source.layout.leaf(("deep", "text"))
+    assert leaf is not None
+    assert source.text_leaf(leaf) is None  # it is read as a dictionary
+    parts = list(source.group(0).parts(from_arrow_schema(table.schema), None))
+    assert [part.num_rows for part in parts] == [PART] * 5
+    assert pa.Table.from_batches(parts).to_pylist() == table.to_pylist()
+
+
+def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Any) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE.select(["n"]), path, compression="zstd", use_dictionary=False)
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    stored = bytearray(path.read_bytes())
+    middle = chunk.data_page_offset + chunk.total_compressed_size - 64
+    stored[middle : middle + 32] = b"\xff" * 32
+    path.write_bytes(stored)
+    with pytest.raises(SourceError, match=r"a\.parquet can't be read"):
+        list(source_of(str(path)).group(0).parts(t.Struct.of(n=t.LONG), None))
