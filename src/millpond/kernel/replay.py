@@ -6,9 +6,9 @@ its definition only when it has seen everything: a run that failed leaves no tra
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import deque
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from millpond.base.errors import CorruptLogError, MachineStateError
 from millpond.kernel.paths import canonical, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -153,30 +153,32 @@ class _DedupRun:
             both = zip(paths, vectors, strict=True)
             names = [path if vector is None else (path, vector) for path, vector in both]
         # One number for both facts: a million small tuples would keep the collector busy.
-        codes = (2 * columns["version"].to_numpy() + is_add).tolist()
+        codes = 2 * columns["version"].to_numpy() + is_add
         return pa.array(self._counting(names, codes, is_add))
 
     def _counting(
-        self, keys: list[_Name], codes: list[int], is_add: NDArray[np.bool_]
+        self, keys: list[_Name], codes: NDArray[np.int64], is_add: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Which rows count; only files that more than one row is about are looked at one by one."""
+        """Which rows count; only where a file is named again are rows looked at one by one."""
         seen = self._seen
-        keep = is_add | self._owner.keep_removes
-        here = dict(zip(keys, codes, strict=True))
-        if len(here) == len(keys) and seen.keys().isdisjoint(here):
-            seen.update(here)
+        keep: NDArray[np.bool_] = is_add | self._owner.keep_removes
+        before = len(seen)
+        deque(map(seen.setdefault, keys, _values(codes)), maxlen=0)
+        fresh = len(seen) - before
+        if fresh == len(keys):
             return keep
-        odd: set[_Name] = seen.keys() & here.keys()
-        if len(here) < len(keys):
-            odd |= {key for key, count in Counter(keys).items() if count > 1}
-        is_odd = np.fromiter((key in odd for key in keys), bool, len(keys))
-        seen.update(compress(zip(keys, codes, strict=True), (~is_odd).tolist()))
-        for row in np.flatnonzero(is_odd).tolist():
-            known, code = seen.get(keys[row]), codes[row]
+        # A dictionary keeps its order: at its end stand the files that were not known before, in
+        # the order of the rows that named them first.
+        new = [*islice(reversed(seen), fresh)][::-1]
+        at = 0
+        for row, (key, code) in enumerate(zip(keys, codes.tolist(), strict=True)):
+            if at < fresh and key == new[at]:
+                at += 1
+                continue
             # An add counts although a remove of the same commit stood before it.
-            counts = known is None or (bool(is_add[row]) and known == code - 1 and code >= 0)
+            counts = bool(is_add[row]) and seen[key] == code - 1 and code >= 0
             if counts:
-                seen[keys[row]] = code
+                seen[key] = code
             keep[row] &= counts
         return keep
 
@@ -190,6 +192,12 @@ class _DedupRun:
     def finish(self) -> None:
         """Hand over what was seen."""
         self._owner.finished(self._seen)
+
+
+def _values(codes: NDArray[np.int64]) -> Iterable[int]:
+    """The same numbers for a dictionary: of one commit's adds, there is one number for all."""
+    first, last = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+    return repeat(first, len(codes)) if first == last else codes.tolist()
 
 
 def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:

@@ -184,9 +184,10 @@ def _struct(type_: Struct) -> _Part | None:
     columns = [(attrgetter(slot), part) for slot, part in zip(slots, known, strict=True)]
 
     def build(values: Sequence[Any]) -> pa.Array:
-        mask, missing = _missing(values)
+        missing = values.count(None)
         if missing == len(values):
             return pa.nulls(missing, target)
+        mask = _missing(values) if missing else None
         if missing:
             values = [empty if value is None else value for value in values]
         children = [part.build(list(map(get, values))) for get, part in columns]
@@ -241,10 +242,9 @@ def _elements(items: list[Any], type_: DataType, part: _Part) -> pa.Array:
     return built
 
 
-def _missing(values: Sequence[Any]) -> tuple[pa.Array | None, int]:
-    """Where there is no value, or None if there always is, and how often there is none."""
-    count = values.count(None)
-    return (pa.array([value is None for value in values]) if count else None), count
+def _missing(values: Sequence[Any]) -> pa.Array:
+    """Where there is no value."""
+    return pa.array([value is None for value in values])
 
 
 def _nested(values: Sequence[Any], target: pa.DataType, items: pa.Array) -> pa.Array:
@@ -252,8 +252,8 @@ def _nested(values: Sequence[Any], target: pa.DataType, items: pa.Array) -> pa.A
     sizes = [0 if value is None else len(value) for value in values]
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum(sizes, out=offsets[1:])
-    nulls, missing = _missing(values)
-    validity = None if nulls is None else pc.invert(nulls).buffers()[1]
+    missing = values.count(None)
+    validity = pc.invert(_missing(values)).buffers()[1] if missing else None
     buffers = [validity, pa.py_buffer(offsets)]
     return pa.Array.from_buffers(target, len(values), buffers, missing, 0, [items])
 
