@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -86,6 +88,18 @@ def kept(*batches: pa.RecordBatch, **how: Any) -> list[list[int]]:
     return found
 
 
+def naively_kept(rows: list[tuple[int, str, str]], *, keep_removes: bool) -> list[int]:
+    """The same, row by row: a file's first action, and an add after a remove of its commit."""
+    known: dict[str, tuple[int, str]] = {}
+    found = []
+    for row, (version, sign, path) in enumerate(rows):
+        if path not in known or (sign == "+" and known[path] == (version, "-")):
+            known[path] = (version, sign)
+            if sign == "+" or keep_removes:
+                found.append(row)
+    return found
+
+
 class TestAddRemoveDedup:
     def test_the_newest_action_for_a_file_counts(self) -> None:
         rows = keys((3, "+", "a"), (3, "-", "b"), (2, "+", "b"), (1, "+", "a"), (1, "+", "c"))
@@ -117,6 +131,18 @@ class TestAddRemoveDedup:
     def test_of_a_compaction_the_first_counts(self) -> None:
         rows = keys((-1, "-", "a"), (-1, "+", "b"), (-1, "+", "a"), (0, "+", "a"))
         assert kept(rows) == [[1]]
+
+    @pytest.mark.parametrize("keep_removes", [False, True])
+    def test_it_does_not_matter_where_batches_end(self, keep_removes: bool) -> None:
+        rng = random.Random(7)
+        for _ in range(200):
+            versions = sorted((rng.randrange(4) for _ in range(12)), reverse=True)
+            rows = [(version, rng.choice("+-"), rng.choice("abcdef")) for version in versions]
+            cuts = sorted(rng.sample(range(1, 12), rng.randrange(6)))
+            spans = list(pairwise([0, *cuts, 12]))
+            found = kept(*(keys(*rows[a:b]) for a, b in spans), keep_removes=keep_removes)
+            whole = [a + row for (a, _), part in zip(spans, found, strict=True) for row in part]
+            assert whole == naively_kept(rows, keep_removes=keep_removes)
 
     def test_removes_can_be_kept(self) -> None:
         rows = keys((3, "-", "a"), (2, "+", "a"), (2, "-", "b"), (1, "+", "c"))

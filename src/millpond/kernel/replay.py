@@ -6,9 +6,8 @@ its definition only when it has seen everything: a run that failed leaves no tra
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,7 +18,7 @@ from millpond.base.errors import CorruptLogError, MachineStateError
 from millpond.kernel.paths import canonical, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Set
 
     from numpy.typing import NDArray
 
@@ -83,7 +82,7 @@ class AddRemoveDedup:
     table: str = ""
     keep_removes: bool = False
     """Removes that count are kept, too: what an incremental scan is about."""
-    _seen: list[dict[_Name, int]] = field(default_factory=list, compare=False)
+    _seen: list[set[_Name]] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -105,8 +104,8 @@ class AddRemoveDedup:
         return _DedupRun(self)
 
     @property
-    def seen(self) -> Mapping[_Name, int]:
-        """The files that actions were about: twice the version that counts, one more if it adds."""
+    def seen(self) -> Set[_Name]:
+        """The files that actions were about."""
         if not self._seen:
             raise MachineStateError(
                 "the commits have not been read to their end",
@@ -115,7 +114,7 @@ class AddRemoveDedup:
             )
         return self._seen[-1]
 
-    def finished(self, seen: dict[_Name, int]) -> None:
+    def finished(self, seen: set[_Name]) -> None:
         """A run has come to its end."""
         self._seen[:] = [seen]
 
@@ -135,7 +134,9 @@ class AddRemoveDedup:
 class _DedupRun:
     def __init__(self, owner: AddRemoveDedup) -> None:
         self._owner = owner
-        self._seen: dict[_Name, int] = {}
+        self._seen: set[_Name] = set()
+        self._removed: dict[_Name, int] = {}
+        """Files whose remove counts, and the commit that has it."""
 
     def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Which rows count."""
@@ -152,35 +153,45 @@ class _DedupRun:
             vectors = (unique_id(*part) for part in zip(*parts, strict=True))
             both = zip(paths, vectors, strict=True)
             names = [path if vector is None else (path, vector) for path, vector in both]
-        # One number for both facts: a million small tuples would keep the collector busy.
-        codes = 2 * columns["version"].to_numpy() + is_add
-        return pa.array(self._counting(names, codes, is_add))
+        return pa.array(self._counting(names, columns["version"].to_numpy(), is_add))
 
     def _counting(
-        self, keys: list[_Name], codes: NDArray[np.int64], is_add: NDArray[np.bool_]
+        self, names: list[_Name], versions: NDArray[np.int64], is_add: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Which rows count; only where a file is named again are rows looked at one by one."""
-        seen = self._seen
         keep: NDArray[np.bool_] = is_add | self._owner.keep_removes
-        before = len(seen)
-        deque(map(seen.setdefault, keys, _values(codes)), maxlen=0)
-        fresh = len(seen) - before
-        if fresh == len(keys):
-            return keep
-        # A dictionary keeps its order: at its end stand the files that were not known before, in
-        # the order of the rows that named them first.
-        new = [*islice(reversed(seen), fresh)][::-1]
-        at = 0
-        for row, (key, code) in enumerate(zip(keys, codes.tolist(), strict=True)):
-            if at < fresh and key == new[at]:
-                at += 1
-                continue
-            # An add counts although a remove of the same commit stood before it.
-            counts = bool(is_add[row]) and seen[key] == code - 1 and code >= 0
-            if counts:
-                seen[key] = code
-            keep[row] &= counts
+        here = set(names)
+        if len(here) < len(names) or not self._seen.isdisjoint(here):
+            keep &= self._judged(names, versions, is_add, here - self._seen)
+        elif not is_add.all():
+            removes = ~is_add
+            gone = compress(names, removes.tolist())
+            self._removed.update(zip(gone, versions[removes].tolist(), strict=True))
+        # A set finds a text by the hash that it holds; a dictionary would look at the text for it.
+        self._seen |= here
         return keep
+
+    def _judged(
+        self,
+        names: list[_Name],
+        versions: NDArray[np.int64],
+        is_add: NDArray[np.bool_],
+        new: set[_Name],
+    ) -> NDArray[np.bool_]:
+        """Which rows count, one by one; `new` are the files that no batch before was about."""
+        counts = np.zeros(len(names), bool)
+        rows = zip(names, versions.tolist(), is_add.tolist(), strict=True)
+        for row, (name, version, adds) in enumerate(rows):
+            if name in new:
+                new.remove(name)
+                counts[row] = True
+                if not adds:
+                    self._removed[name] = version
+            # An add counts although a remove of the same commit stood before it.
+            elif adds and version >= 0 and self._removed.get(name) == version:
+                del self._removed[name]
+                counts[row] = True
+        return counts
 
     def _no_path(self, version: int) -> CorruptLogError:
         return CorruptLogError(
@@ -192,12 +203,6 @@ class _DedupRun:
     def finish(self) -> None:
         """Hand over what was seen."""
         self._owner.finished(self._seen)
-
-
-def _values(codes: NDArray[np.int64]) -> Iterable[int]:
-    """The same numbers for a dictionary: of one commit's adds, there is one number for all."""
-    first, last = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
-    return repeat(first, len(codes)) if first == last else codes.tolist()
 
 
 def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:

@@ -240,7 +240,7 @@ def test_types_that_it_does_not_read(type_: DataType) -> None:
 
 
 def test_only_the_piece_with_an_odd_text_is_read_twice(monkeypatch: Any) -> None:
-    monkeypatch.setattr(reading, "_PIECE", 10)
+    monkeypatch.setattr(reading, "PIECE", 10)
     texts = [f'{{"a":{number}}}' for number in range(35)]
     texts[12] = '{"a":"x"}'
     pieces = list(read_pieces(pa.array(texts), ROW))

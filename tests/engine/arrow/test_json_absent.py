@@ -97,3 +97,58 @@ def test_few_rows_read_few_files(tmp_path: Path) -> None:
 def test_a_file_whose_last_line_is_cut_is_an_error(tmp_path: Path, end: str) -> None:
     with pytest.raises(SourceError, match=r"line 2 of .*0\.json"):
         rows(scan(tmp_path, lines({"a": 1}) + end).filter(col("b").is_not_null()))
+
+
+LONG_LINE = lines({"other": "x" * 100})
+"""Many of these are more text than is looked at first, or than is read to find a name."""
+
+
+@pytest.mark.parametrize("before", [0, 20, 1000], ids=str)
+@pytest.mark.parametrize("name", ["b", "\\u0062"])
+def test_a_name_is_found_wherever_it_stands(tmp_path: Path, before: int, name: str) -> None:
+    text = LONG_LINE * before + f'{{"{name}": {{"c": 7}}}}\n' + LONG_LINE * before
+    with collect_stats() as stats:
+        found = rows(scan(tmp_path, text).filter(col("b").is_not_null()))
+    assert found == [{"a": None, "b": {"c": 7}}]
+    assert stats.batches_pruned == 0
+
+
+@pytest.mark.parametrize("other", ["x", 'a "quoted" text', "\u00e9", "\\", "\x01"])
+@pytest.mark.parametrize("count", [1, 20, 700])
+def test_text_without_the_name_is_not_parsed(tmp_path: Path, other: str, count: int) -> None:
+    text = lines({"other": other * 50, "in": {"d": [1, {"e": other}]}}) * count
+    with collect_stats() as stats:
+        assert rows(scan(tmp_path, text).filter(col("b").is_not_null())) == []
+    assert (stats.batches_pruned, stats.rows_decoded) == (1, 0)
+
+
+def test_names_that_come_late_do_not_hide_one_that_is_missing(tmp_path: Path) -> None:
+    text = LONG_LINE * 20 + lines({"a": 5})
+    both = (col("a") > 1) & (path("b.c") > 1)
+    with collect_stats() as stats:
+        assert rows(scan(tmp_path, text).filter(both)) == []
+    assert stats.batches_pruned == 1
+
+
+@pytest.mark.parametrize("count", [0, 1000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{\n}\n{}{}\n",
+        '{"x":\n{}}{}\n',
+        "{}{}\n",
+        '{"x": 1,\n"y": 2}\n',
+        '{"x": {}}}\n',
+    ],
+    ids=repr,
+)
+def test_objects_that_are_not_one_on_each_line(tmp_path: Path, text: str, count: int) -> None:
+    text = LONG_LINE * count + text
+    line = "" if count else "line 1 "
+    with pytest.raises(SourceError, match=rf"{line}.*0\.json is not a JSON object"):
+        rows(scan(tmp_path, text).filter(col("b").is_not_null()))
+
+
+@pytest.mark.parametrize("text", ["", "\n", '{"a": 1}\r\n{"a": 2}\r\n', '\ufeff{"a": 1}\n\n'])
+def test_ends_of_lines_that_are_not_plain(tmp_path: Path, text: str) -> None:
+    assert rows(scan(tmp_path, text).filter(col("b").is_not_null())) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from millpond.base.errors import SourceError
 from millpond.base.store import open_store
 from millpond.engine.arrow.source import jsonfiles, jsonlines
+from millpond.engine.arrow.source.lines import split_lines
 from millpond.plan import types as t
 from millpond.plan.expr import col
 from millpond.plan.make import values
@@ -164,3 +166,64 @@ def test_files_that_rows_name(run: Any, tmp_path: Path) -> None:
     rows, counters = run(plan)
     assert [(row["a"], row["v"]) for row in rows] == [(n, n // 3) for n in range(30)]
     assert counters.batches_decoded == 4
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_line_that_does_not_fit_makes_only_its_piece_slow(
+    run: Any, tmp_path: Path, monkeypatch: Any, plain: bool, strict: bool
+) -> None:
+    monkeypatch.setattr(jsonlines, "PIECE", 4)
+    lines = [f'{{"a":{n},"s":"é\\n{n}"}}' for n in range(11)]
+    lines[5] = '{"a":"no number","s":"here"}'
+    text = "\n".join(lines) + ("\n" if plain else "\n\n \r\n")
+    columns = t.Struct.of(a=t.LONG, s=t.STRING)
+    plan = Scan("json", (File(write(tmp_path, [text])[0]),), columns, strict=strict)
+    if strict:
+        with pytest.raises(SourceError, match=r"line 6 of .* does not fit"):
+            run(plan)
+        return
+    rows, _ = run(plan)
+    expected = [(n, f"é\n{n}") for n in range(11)]
+    expected[5] = (None, "here")  # type: ignore[assignment]
+    assert [(row["a"], row["s"]) for row in rows] == expected
+
+
+def test_lines_of_a_plain_block_stay_where_they_are() -> None:
+    block = '{"a":"é"}\n{}\n{"b":[]}'.encode()
+    lines = split_lines(block)
+    assert lines.plain == block + b"\n"
+    assert lines.starts.tolist() == [0, 11, 14]
+    assert bytes(lines.bytes_of(0, 2)) == '{"a":"é"}\n{}\n'.encode()
+    assert bytes(lines.bytes_of(1, 2)) == b'{}\n{"b":[]}\n'
+    assert lines.texts().to_pylist() == ['{"a":"é"}\n', "{}\n", '{"b":[]}\n']
+
+
+@pytest.mark.parametrize(
+    ("block", "texts"),
+    [
+        (b"", []),
+        (b"\n\n", []),
+        (b"{}\r\n{}\n", ["{}", "{}"]),
+        (b"\xef\xbb\xbf{}\n", ["{}"]),
+        (b"{}\n\n {}", ["{}", "{}"]),
+        (b'{"a":"\xff"}\n', ['{"a":"\ufffd"}']),
+        (b"{\n}\n", ["{", "}"]),
+    ],
+)
+def test_other_lines_become_texts(block: bytes, texts: list[str]) -> None:
+    lines = split_lines(block)
+    assert lines.plain is None
+    assert lines.texts().to_pylist() == texts
+    assert len(lines) == len(texts)
+
+
+def test_many_windows_are_one_block() -> None:
+    block = b'{"a":1}\n' * 100_000
+    assert split_lines(block).starts.tolist() == list(range(0, len(block), 8))
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert jsonfiles._read_local(str(tmp_path / "pipe")) is None
+    assert jsonfiles._read_local(str(tmp_path)) is None

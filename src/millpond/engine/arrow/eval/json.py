@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr
     from millpond.plan.types import DataType
 
-_PIECE: Final = 4096
+PIECE: Final = 4096
 """So many texts are read at once: their values stay in the processor's cache, and a text that does
 not fit makes only its piece slow."""
 
 
 class Piece(NamedTuple):
-    """Some texts and their values; if they were read strictly, each text is what its type says."""
+    """Some texts and their values; if they were read strictly, each text is what its type says.
 
-    texts: pa.Array
+    Then the texts need not be there.
+    """
+
+    texts: pa.Array | None
     values: pa.Array
     is_strict: bool
 
@@ -47,8 +50,8 @@ def parse_json(expr: BoundExpr, args: Sequence[Value]) -> Value:
 
 def read_pieces(texts: pa.Array, type_: DataType) -> Iterator[Piece]:
     """The values of texts, of which none is null."""
-    for start in range(0, len(texts), _PIECE):
-        piece = texts.slice(start, _PIECE)
+    for start in range(0, len(texts), PIECE):
+        piece = texts.slice(start, PIECE)
         values = read_typed(piece, type_)
         if values is not None:
             yield Piece(piece, values, is_strict=True)

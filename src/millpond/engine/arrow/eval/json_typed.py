@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import msgspec
+    from typing_extensions import Buffer
 
 _TIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SCALARS: Final[dict[DataType, Any]] = {
@@ -71,20 +72,29 @@ class _Part:
 
 def read_typed(texts: pa.Array, type_: DataType) -> pa.Array | None:
     """Texts, none null, as values of a struct, list or map; None if one does not fit strictly."""
+    if _reader(type_) is None:
+        return None
+    if not len(texts):
+        return pa.array([], to_arrow(type_))
+    lines = _joined(texts, b"[]" if isinstance(type_, List) else b"{}")
+    return None if lines is None else read_joined(lines, len(texts), type_)
+
+
+def read_joined(lines: Buffer, count: int, type_: DataType) -> pa.Array | None:
+    """The same of texts with line ends between them, each of which begins and ends with brackets.
+
+    Then no value goes on from one text to the next: after a closing bracket never comes an opening
+    one, and inside of quotes no line ends. So as many values as texts are one for each text.
+    """
     import msgspec
 
     reader = _reader(type_)
     if reader is None:
         return None
-    if not len(texts):
-        return pa.array([], to_arrow(type_))
-    lines = _joined(texts, b"[]" if isinstance(type_, List) else b"{}")
-    if lines is None:
-        return None
     decoder, part = reader
     try:
         values = decoder.decode_lines(lines)
-        return part.build(values) if len(values) == len(texts) else None
+        return part.build(values) if len(values) == count else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     except (OverflowError, pa.ArrowInvalid, _Unfit):
@@ -92,11 +102,7 @@ def read_typed(texts: pa.Array, type_: DataType) -> pa.Array | None:
 
 
 def _joined(texts: pa.Array, brackets: bytes) -> pa.Buffer | None:
-    """Texts with line ends between them, if all begin and end with brackets.
-
-    Then no value goes on from one text to the next: after a closing bracket never comes an opening
-    one, and inside of quotes no line ends. So as many values as texts are one for each text.
-    """
+    """Texts with line ends between them, if all begin and end with brackets."""
     starts, data = _bytes_of(texts)
     if _are_between(starts, data, brackets + b"\n"):
         return pa.py_buffer(data)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import numpy as np
 
 from millpond.engine.arrow.source.bounds import ALL_NULL
+from millpond.engine.arrow.source.lines import line_starts
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.plan.bound import row_paths
 from millpond.plan.paths import Name
@@ -19,16 +21,16 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.types import DataType
 
-_OPEN, _CLOSE = b"{}"
-_LINE_END: Final = 0x0A
 _MUCH: Final = 1 << 16
-_HEAD: Final = 1 << 12
+_HEAD: Final = 1 << 10
+_OPEN, _CLOSE = b"{}"
 
 
 class AbsentMembers:
     """Files in which a member's name stands nowhere have null there, so conditions may fail.
 
-    Only the bytes are searched: a commit without `"metaData"` need not be parsed to find it.
+    Bytes are searched, or lines read without keeping anything of them: of a commit without
+    `"metaData"`, no values are made to find it.
     """
 
     def __init__(self, spec: ScanSpec) -> None:
@@ -36,6 +38,7 @@ class AbsentMembers:
         firsts = {path.steps[0] for expr in spec.predicates for path in row_paths(expr)}
         names = (step.name for step in firsts if isinstance(step, Name))
         self._marks = {name: f'"{name}"'.encode() for name in names if name not in spec.constants}
+        self._names = frozenset(self._marks)
         self._usable = all(_PLAIN.fullmatch(name) for name in self._marks)
         self._verdicts: dict[frozenset[str], bool] = {}
 
@@ -43,18 +46,30 @@ class AbsentMembers:
         """Whether no line can meet the conditions."""
         if not self._usable or not self._marks:
             return False
-        # What stands at the beginning of much text is seen at once, and is mostly enough to say no.
-        if len(content) > _MUCH and not self._fail(self._present(content[:_HEAD])):
+        # What stands at the beginning is seen at once, and is mostly enough to say no.
+        head = self._absent(content[:_HEAD])
+        if head is None:
             return False
-        if not self._fail(self._present(content)):
+        # In much text without escapes, names are found sooner than all of it is read.
+        is_searched = len(content) > _MUCH and b"\\" not in content
+        if not is_searched and _are_without(content, head):
+            return True
+        absent = self._absent(content)
+        if absent is None:
             return False
-        if b"\\" in content and b"\\u" in content:  # one byte is found sooner than two
-            return False
-        # What is no object at all is an error, which parsing finds.
-        return _looks_whole(content)
+        if is_searched:
+            return _look_whole(content)
+        return absent != head and _are_without(content, absent)
 
-    def _present(self, content: bytes) -> frozenset[str]:
-        return frozenset(name for name, mark in self._marks.items() if mark in content)
+    def _absent(self, content: bytes) -> frozenset[str] | None:
+        """The names that do not stand here; None if conditions may hold for those that do."""
+        present = frozenset[str]()
+        for name, mark in self._marks.items():
+            if mark in content:
+                present |= {name}
+                if not self._fail(present):
+                    return None
+        return self._names - present if self._fail(present) else None
 
     def _fail(self, present: frozenset[str]) -> bool:
         """Whether the conditions do where only these members are; where are more, maybe not."""
@@ -76,27 +91,44 @@ class AbsentMembers:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
-_LINES = re.compile(rb"(?:\{[^\n]*\}\r?\n)*(?:\{[^\n]*\})?\s*")
 
 
-def _looks_whole(content: bytes) -> bool:
-    """Whether every line begins and ends like an object, and the last one is: there a cut shows."""
-    if not _are_plain(content) and _LINES.fullmatch(content) is None:
-        return False
-    last = content.rstrip().rpartition(b"\n")[2]
+def _are_without(content: bytes, names: frozenset[str]) -> bool:
+    """Whether all lines are objects without these members, each object whole on its line."""
+    count = _objects(content)
     try:
-        return not last or isinstance(msgspec.json.decode(last), dict)
-    except ValueError:
+        return bool(count) and len(_refusing(names).decode_lines(content)) == count
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 
-def _are_plain(content: bytes) -> bool:
-    """Whether all lines are braces and what is between them; of much text, that is seen sooner."""
-    if len(content) < _MUCH:
+def _objects(content: bytes) -> int:
+    """How many lines there are, if all begin and end like objects, otherwise 0."""
+    if len(content) > _MUCH and content.endswith(b"\n"):
+        starts, are_objects = line_starts(np.frombuffer(content, np.uint8))
+        return len(starts) if are_objects else 0
+    lines = content.removesuffix(b"\n").split(b"\n")
+    for line in lines:
+        if not line or line[0] != _OPEN or line[-1] != _CLOSE:
+            return 0
+    return len(lines)
+
+
+@lru_cache(maxsize=64)
+def _refusing(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
+    """What reads objects, and nothing of them, if they have none of these members."""
+    never = Annotated[int, msgspec.Meta(gt=0, lt=0)]
+    slots = {f"f{number}": name for number, name in enumerate(sorted(names))}
+    fields = [(slot, never, 0) for slot in slots]
+    return msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=slots, gc=False))
+
+
+def _look_whole(content: bytes) -> bool:
+    """Whether all lines begin and end like objects, and the last one is: there a cut shows."""
+    if not _objects(content):
         return False
-    data = np.frombuffer(content, np.uint8)
-    ends = np.flatnonzero(data == _LINE_END)
-    if not len(ends) or ends[-1] != len(data) - 1 or ends[0] == 0:
+    last = content[content.rfind(b"\n", 0, -1) + 1 :]
+    try:
+        return isinstance(msgspec.json.decode(last), dict)
+    except (ValueError, RecursionError):
         return False
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    return bool((data[starts] == _OPEN).all() and (data[ends - 1] == _CLOSE).all())

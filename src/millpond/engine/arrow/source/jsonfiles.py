@@ -18,8 +18,8 @@ from millpond.engine.arrow.source.jsonlines import (
     line_batch,
     parse_lines,
     read_json_lines,
-    split_lines,
 )
+from millpond.engine.arrow.source.lines import split_lines
 from millpond.engine.arrow.source.stream import is_packed
 from millpond.plan.arrow import to_arrow
 
@@ -101,14 +101,29 @@ def _small_content(path: str, context: Context) -> bytes | None:
 def _read(path: str, context: Context) -> bytes | None:
     local = local_path(path)
     if local is not None:
-        found = os.stat(local)  # noqa: PTH116 - a Path would cost more than the call
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _SMALL_BYTES:
-            return None
-        with open(local, "rb", buffering=0) as file:  # noqa: PTH123
-            return file.read()
+        return _read_local(local)
     address, name = split_url(path)
     store = context.files.store(address)
     return store.get(name) if store.head(name).size <= _SMALL_BYTES else None
+
+
+def _read_local(path: str) -> bytes | None:
+    """With the fewest calls to the system: a log has thousands of files."""
+    # What is no file but a pipe must not keep us waiting before that is seen.
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _SMALL_BYTES:
+            return None
+        content = os.read(file, found.st_size + 1)
+        if len(content) == found.st_size:
+            return content
+        parts = [content]  # it grows or shrinks meanwhile, or did not come at once
+        while parts[-1]:
+            parts.append(os.read(file, _SMALL_BYTES))
+        return b"".join(parts)
+    finally:
+        os.close(file)
 
 
 def _together(
@@ -118,7 +133,7 @@ def _together(
     if not entries:
         return
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in contents]
-    lines, starts = split_lines(b"".join(whole))
+    lines = split_lines(b"".join(whole))
     parsed = parse_lines(lines, spec, context)
     if spec.strict or not parsed.are_objects:
         for entry, content in zip(entries, contents, strict=True):
@@ -126,7 +141,7 @@ def _together(
     if not len(lines):
         return
     ends = np.cumsum([len(text) for text in whole])
-    rows = np.searchsorted(ends, starts, side="right")
+    rows = np.searchsorted(ends, lines.starts, side="right")
     constants = {}
     for field in spec.columns:
         if field.name in spec.constants:

@@ -10,17 +10,17 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.errors import SourceError
-from millpond.engine.arrow.eval.json import read_pieces
-from millpond.engine.arrow.eval.json_exact import is_json_object
-from millpond.engine.arrow.eval.json_typed import read_typed
+from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
+from millpond.engine.arrow.eval.json_exact import is_json_object, read_exactly
+from millpond.engine.arrow.eval.json_typed import read_joined, read_typed
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE, unreadable
+from millpond.engine.arrow.source.lines import AROUND, is_text, split_lines
 from millpond.engine.arrow.source.stream import open_stream
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
@@ -28,35 +28,47 @@ from millpond.plan.types import Struct
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.eval.json import Piece
+    from millpond.engine.arrow.source.lines import Lines
     from millpond.engine.arrow.source.scan import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
-_BLOCK_BYTES = 4 << 20
-_AROUND = " \t\r\n\ufeff"
-_OPEN, _CLOSE = b"{}"
+_BLOCK_BYTES = 1 << 20
+"""So much is read at once: it stays in the processor's cache, and its memory is used again."""
+_MOST_BLOCKS = 4
 _SHOWN = 60
 _TOGETHER = 1024
 """So many lines are judged at once; only where one does not fit, each by itself."""
 
 
 def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, block by block; only the columns that are needed are built."""
+    """The rows of a file: first those of one block, then of two, then of four at a time.
+
+    Only the columns that are needed are built.
+    """
     absent = AbsentMembers(spec)
+    held: list[pa.Array] = []
+    most = 1
     for number, block in enumerate(_blocks(entry.path, context)):
         if absent.rule_out(block):
             context.counters.add("batches_pruned")
             continue
-        lines, _ = split_lines(block)
+        lines = split_lines(block)
         parsed = parse_lines(lines, spec, context)
         before = partial(_lines_before, number, entry.path, context)
         check_block(parsed, entry.path, block, spec, before)
-        if len(lines):
-            constants = {n: c.repeat(len(lines)) for n, c in entry.constants.items()}
-            yield line_batch(parsed.values, constants, spec)
+        held.append(parsed.values)
+        if len(held) == most:
+            yield from _batch(held, entry, spec)
+            held, most = [], min(2 * most, _MOST_BLOCKS)
+    yield from _batch(held, entry, spec)
+
+
+def _batch(held: list[pa.Array], entry: Entry, spec: ScanSpec) -> Iterator[pa.RecordBatch]:
+    rows = sum(map(len, held))
+    if rows:
+        constants = {name: constant.repeat(rows) for name, constant in entry.constants.items()}
+        yield line_batch(pa.concat_arrays(held), constants, spec)
 
 
 def _lines_before(number: int, path: str, context: Context) -> int:
@@ -72,19 +84,34 @@ class Parsed(NamedTuple):
     are_strict: bool = True
 
 
-def parse_lines(lines: pa.Array, spec: ScanSpec, context: Context) -> Parsed:
+def parse_lines(lines: Lines, spec: ScanSpec, context: Context) -> Parsed:
     """Lines as structs."""
     context.counters.add("batches_decoded")
     context.counters.add("rows_decoded", len(lines))
     wanted = file_columns(spec)
     if not wanted.fields or not len(lines):
         return Parsed(pa.nulls(len(lines), to_arrow(wanted)))
-    pieces = list(read_pieces(lines, wanted))
+    pieces = list(_pieces(lines, wanted))
     return Parsed(
         pa.concat_arrays([piece.values for piece in pieces]),
         all(piece.is_strict or _are_objects(piece) for piece in pieces),
         all(piece.is_strict for piece in pieces),
     )
+
+
+def _pieces(lines: Lines, wanted: Struct) -> Iterator[Piece]:
+    """Lines piece by piece; of a plain block they are read as they stand there."""
+    if lines.plain is None:
+        yield from read_pieces(lines.texts(), wanted)
+        return
+    for start in range(0, len(lines), PIECE):
+        count = min(PIECE, len(lines) - start)
+        values = read_joined(lines.bytes_of(start, count), count, wanted)
+        if values is not None:
+            yield Piece(None, values, is_strict=True)
+        else:
+            texts = lines.texts().slice(start, count)
+            yield Piece(texts, read_exactly(texts, wanted), is_strict=False)
 
 
 def check_block(
@@ -97,18 +124,8 @@ def check_block(
     """Refuse lines of a file that are no objects, or that a strict scan does not take."""
     if not parsed.are_objects:
         check_lines(path, block, before())
-    if spec.strict and not (parsed.are_strict and _is_text(block)):
+    if spec.strict and not (parsed.are_strict and is_text(block)):
         check_strictly(path, block, spec, before())
-
-
-def _is_text(block: bytes) -> bool:
-    if block.isascii():
-        return True
-    try:
-        block.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def line_batch(parsed: pa.Array, constants: dict[str, pa.Array], spec: ScanSpec) -> pa.RecordBatch:
@@ -122,6 +139,7 @@ def line_batch(parsed: pa.Array, constants: dict[str, pa.Array], spec: ScanSpec)
 
 def _are_objects(piece: Piece) -> bool:
     """Whether all lines are; one that is not has given nothing but nulls."""
+    assert piece.texts is not None
     nulls = piece.values.field(0).is_null()
     for number in range(1, piece.values.type.num_fields):
         nulls = pc.and_(nulls, piece.values.field(number).is_null())
@@ -131,7 +149,7 @@ def _are_objects(piece: Piece) -> bool:
 def check_lines(path: str, block: bytes, before: int = 0) -> None:
     """Refuse a block of lines of which one is no JSON object; so many lines were before it."""
     for number, line in enumerate(block.split(b"\n"), before + 1):
-        text = line.decode(errors="replace").strip(_AROUND)
+        text = line.decode(errors="replace").strip(AROUND)
         if text and not is_json_object(text):
             shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
             raise SourceError(
@@ -148,7 +166,7 @@ def check_strictly(path: str, block: bytes, spec: ScanSpec, before: int = 0) -> 
     held: list[tuple[int, str]] = []
     for number, line in enumerate(block.split(b"\n"), before + 1):
         try:
-            text = line.decode("utf-8-sig").strip(_AROUND)
+            text = line.decode("utf-8-sig").strip(AROUND)
         except UnicodeDecodeError as error:
             raise _misfit(path, number, "is not UTF-8") from error
         if text:
@@ -183,7 +201,7 @@ def file_columns(spec: ScanSpec) -> Struct:
 
 
 def _blocks(path: str, context: Context) -> Iterator[bytes]:
-    """Whole lines, about four megabytes at a time; a longer line is a block of its own."""
+    """Whole lines, about a megabyte at a time; a longer line is a block of its own."""
     file, stream = open_stream(path, context)
     rest: list[bytes] = []
     try:
@@ -197,7 +215,9 @@ def _blocks(path: str, context: Context) -> Iterator[bytes]:
                 break
             end = chunk.rfind(b"\n") + 1
             if end:
-                yield b"".join((*rest, chunk[:end]))
+                # Of megabytes, one copy at most.
+                is_whole = end == len(chunk) and not rest
+                yield chunk if is_whole else b"".join((*rest, memoryview(chunk)[:end]))
                 rest = []
             rest.append(chunk[end:])
         last = b"".join(rest)
@@ -205,32 +225,3 @@ def _blocks(path: str, context: Context) -> Iterator[bytes]:
             yield last
     finally:
         context.files.release(file)
-
-
-def split_lines(block: bytes) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The lines of a block that are not blank, and where they start.
-
-    Lines that are objects and nothing else are not copied, and keep their line ends.
-    """
-    if not block.endswith(b"\n"):
-        block += b"\n"
-    data = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(data == 0x0A)
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    offsets = np.append(starts, len(data)).astype(np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(block)]
-    lines = _as_text(pa.Array.from_buffers(pa.binary(), len(ends), buffers))
-    if (data[starts] == _OPEN).all() and (data[ends - 1] == _CLOSE).all():
-        return lines, starts
-    lines = pc.utf8_trim(lines, _AROUND)
-    full = pc.greater(pc.binary_length(lines), 0)
-    return lines.filter(full), starts[full.to_numpy(zero_copy_only=False)]
-
-
-def _as_text(raw: pa.Array) -> pa.Array:
-    try:
-        return raw.cast(pa.string())
-    except pa.ArrowInvalid:
-        # Bytes that are not UTF-8 become U+FFFD, as everywhere else.
-        texts = [value.decode(errors="replace") for value in raw.to_pylist()]
-        return pa.array(texts, pa.string())
