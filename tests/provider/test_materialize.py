@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.cli.calls import Cli
 from tests.provider.ponds import append, at, make, rows_of
 
 import millpond as mp
@@ -65,3 +66,18 @@ def test_bad_configurations(pond: Pond) -> None:
             make(pond, "/m", "materialize", **config)
     with pytest.raises(PathTypeError, match="can't be run"):
         run_node(pond, "/j")
+
+
+def test_a_command_that_fails_leaves_no_node(pond: Pond) -> None:
+    with pond.write() as tx:
+        tx.write_bytes("/raw.txt", b"no rows")
+        tx.commit()
+    cli, place = Cli(), str(pond.location)
+    for source, target in (("/j", "/j"), ("/raw.txt", "/out"), ("/none", "/out")):
+        done = cli("--pond", place, "materialize", source, target)
+        assert done.exit_code not in (0, 1), done.output
+        scope = pond.read()
+        assert not scope.exists("/out")
+        assert not scope.exists(f"/etc/materialize{target}")
+    cli.ok("--pond", place, "materialize", "/j", "/out")
+    assert rows_of(pond, "/out") == rows_of(pond, "/j")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from tests.provider.ponds import append, at, make, rows_of
 
 import millpond as mp
 from millpond.base.errors import EvaluationError
+from millpond.steward.running import run_node
 
 if TYPE_CHECKING:
     from millpond.steward.pond import Pond
@@ -169,3 +171,29 @@ def test_many_inputs_are_united_by_name(pond: Pond) -> None:
     text = "SELECT count(z) AS zs, count(*) AS n, max(timestamp) AS timestamp FROM a"
     query(pond, "/u", text, a="series:///[st]")
     assert rows_of(pond, "/u") == [{"zs": 1, "n": 97, "timestamp": at(95)}]
+
+
+def test_a_query_that_nobody_has_read_is_materialized(pond: Pond) -> None:
+    query(pond, "/q", "SELECT *, 5 AS five FROM s", s="/s")
+    make(pond, "/m", "materialize", source="/q", target="/out")
+    run_node(pond, "/m")
+    found = rows_of(pond, "/out")
+    assert found == rows_of(pond, "/q")
+    assert {row["five"] for row in found} == {5}
+    with pond.write() as tx:  # and by hand: what a query gives is a path again
+        tx.write_table("/again", pond["/q"].plan())
+        tx.commit()
+    assert rows_of(pond, "/again") == found
+
+
+def test_columns_that_are_dropped_below_a_query(pond: Pond) -> None:
+    make(pond, "/drop", "column-rename", drops=["x y"])
+    config = {"patterns": {"s": "/s"}, "query": "SELECT * FROM s", "transforms": ["/drop"]}
+    make(pond, "/q", "sql-derived-series", **config)
+    before = rows_of(pond, "/s")
+    assert "x y" in before[0]
+    for row in before:
+        del row["x y"]
+    assert sorted(rows_of(pond, "/q"), key=itemgetter("timestamp")) == before
+    narrow = mp.sql("SELECT * FROM s", s=pond["/s"].plan().select("x y"))
+    assert {tuple(row) for row in narrow.to_pylist(engine="spark")} == {("x y",)}

@@ -43,8 +43,14 @@ def command(context: Context, *, source: str, target: str, after_commits: bool) 
         tx.make_factory(node, "materialize", {"source": source, "target": target})
         tx.commit()
     pond = context.open_pond()
-    with doing(context, f"computing {source}"):
-        run_node(pond, node)
+    try:
+        with doing(context, f"computing {source}"):
+            run_node(pond, node)
+    except BaseException:  # Ctrl-C, too: a node that never worked would only be in the way
+        with context.write("materialize: taken back") as tx:
+            tx.remove(node)
+            tx.commit()
+        raise
     found = pond.read().stat(target)
     context.out.done(
         f"{target} has the rows of {source}; pond run {node} brings it up to date",

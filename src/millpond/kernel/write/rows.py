@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from millpond.plan.node import Plan
 from millpond.plan.types import DataType, List, Map, Struct, is_integral
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
@@ -53,6 +54,8 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         yield from pa.RecordBatchReader.from_stream(data)
     elif hasattr(data, "toArrow"):  # a DataFrame of Spark
         yield from data.toArrow().to_batches()
+    elif isinstance(data, Iterator):  # of record batches
+        yield from data
     elif isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
         for row in data:
             _check_value(row, schema, "")

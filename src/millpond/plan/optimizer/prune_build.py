@@ -16,7 +16,7 @@ from millpond.plan.paths import Name
 from millpond.plan.rewrite import changed_fields
 from millpond.plan.rows import Aggregate, Join, ParseJson, Project, Union
 from millpond.plan.sources import DynamicScan, Scan, Stored, Values
-from millpond.plan.streams import StatefulFunction, Window
+from millpond.plan.streams import Sql, StatefulFunction, Window
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _over(node: Plan, inputs: tuple[Plan, ...]) -> Plan:
     """The node over other inputs, its expressions bound to what these give."""
     if all(a is b for a, b in zip(node.children, inputs, strict=True)):
         return node
-    if len(inputs) != 1:
+    if len(inputs) != 1 or isinstance(node, Sql):  # a text has no expressions to bind
         return with_inputs(node, inputs)
     schema = inputs[0].schema
     if isinstance(node, StatefulFunction):

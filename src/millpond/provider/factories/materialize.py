@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from millpond.base.errors import PathSyntaxError
 from millpond.fs.paths import parts
@@ -39,6 +39,12 @@ class MaterializeConfig(Config):
         except PathSyntaxError as error:
             raise ValueError(error.message) from None
         return path
+
+    @model_validator(mode="after")
+    def _are_two(self) -> MaterializeConfig:
+        if parts(self.source) == parts(self.target):
+            raise ValueError("source and target are one path")
+        return self
 
 
 class Materialize(ConfiguredFactory[MaterializeConfig]):

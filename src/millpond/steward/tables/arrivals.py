@@ -9,6 +9,11 @@ from millpond.base.errors import PathTypeError
 from millpond.plan.node import Plan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
+
+    from millpond.plan.executor import Executor
     from millpond.plan.types import Struct
 
 
@@ -20,7 +25,7 @@ class Arrival:
     data: Any
 
 
-def arrival(rows: Any, *, path: str) -> Arrival:
+def arrival(rows: Any, *, path: str, engine_for: Callable[[Plan], str | Executor]) -> Arrival:
     """A plan, a handle, a DataFrame of Spark or pandas, Arrow, dictionaries."""
     import pyarrow as pa
 
@@ -28,7 +33,8 @@ def arrival(rows: Any, *, path: str) -> Arrival:
     from millpond.plan.make import values
 
     if isinstance(rows, Plan):
-        return Arrival(rows.schema, rows)
+        # The engine of the table would read rows; that of the plan may have to be another.
+        return Arrival(rows.schema, _executed(rows, engine_for))
     if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):
         rows = pa.Table.from_pandas(rows, preserve_index=False)
     if hasattr(rows, "toArrow"):  # a DataFrame of Spark
@@ -46,3 +52,9 @@ def arrival(rows: Any, *, path: str) -> Arrival:
         path=path,
         hint="give an Arrow table, a DataFrame, a plan, or a list of dictionaries",
     )
+
+
+def _executed(plan: Plan, engine_for: Callable[[Plan], str | Executor]) -> Iterator[pa.RecordBatch]:
+    """The rows of a plan; it begins when they are asked for."""
+    with plan.execute(engine=engine_for(plan)) as run:
+        yield from run

@@ -45,7 +45,7 @@ class RowWriting:
         """Write them; what is there is replaced, or, in a series, added to."""
         scope, path = self.scope, self.path
         scope.check_kind(path, self.kind)
-        given = arrival(rows, path=path)
+        given = arrival(rows, path=path, engine_for=scope.pond.engine_for)
         found = try_resolve(scope.work, path)
         column = self._time_column(found.row if found else None, given.schema)
         if found is None:
