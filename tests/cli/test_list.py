@@ -209,3 +209,26 @@ def test_a_lost_index_is_made_anew(filled: Cli, place: Path, real: Real) -> None
     assert "pyarrow" in heavy_modules("list")
     assert heavy_modules("list") == []
     assert real("list").stdout == before
+
+
+def test_a_directory_that_can_not_be_computed_hides_nothing_else(filled: Cli, place: Path) -> None:
+    with mp.open(place).write("broken") as tx:
+        for name in ("a", "b"):
+            config = {
+                "in_pattern": f"/${{env:MISSING_{name}}}/*",
+                "out_pattern": "$0",
+                "time_column": "time",
+                "resolutions": ["1h"],
+                "aggregations": [{"type": "avg", "columns": ["x"]}],
+            }
+            tx.make_factory(f"/broken-{name}", "temporal-reduce", config)
+        tx.commit()
+    done = filled("--json", "list")
+    assert done.exit_code == 3
+    shown = [row["path"] for row in json.loads(done.stdout)]
+    assert {"/broken-a", "/broken-b", "/sensors/north/a.csv", "/sensors/notes.txt"} <= set(shown)
+    for name in ("a", "b"):
+        assert f"no variable MISSING_{name}" in done.stderr
+        assert f"/broken-{name}" in done.stderr
+    assert filled("list", "/sensors").exit_code == 0
+    assert "while computing /broken-a" in filled.fails("list", "/**/*.csv", code=3)

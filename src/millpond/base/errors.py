@@ -82,8 +82,21 @@ class MillpondError(Exception):
         self.message: str = masked(message)
         self.hint: str | None = masked(hint)
 
+    computing: tuple[str, ...] = ()
+    """The computed paths in which it came up, the innermost first."""
+
+    def came_up_in(self, path: str) -> None:
+        """Take note of a computed path that failed by it, unless the message names it."""
+        if path not in self.computing and path not in self.message:
+            self.computing = (*self.computing, path)
+
     def __str__(self) -> str:
-        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+        parts = [self.message]
+        if self.computing:
+            parts.append(f"while computing {', for '.join(self.computing)}")
+        if self.hint is not None:
+            parts.append(f"hint: {self.hint}")
+        return "\n  ".join(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.args, vars(self))

@@ -8,28 +8,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.base.errors import NoDirectoryError
+from millpond.base.errors import MillpondError, NoDirectoryError
 from millpond.fs.entry import EntryType
 from millpond.fs.glob import Match, Pattern, expand, is_pattern
 from millpond.fs.paths import child
 from millpond.fs.resolve import Located, follow_link, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from millpond.fs.tree import TreeLike
 
 
 def walk(
-    tree: TreeLike, path: str = "/", *, follow: bool = False, depth: int | None = None
+    tree: TreeLike,
+    path: str = "/",
+    *,
+    follow: bool = False,
+    depth: int | None = None,
+    failed: Callable[[Located, MillpondError], None] | None = None,
 ) -> Iterator[Located]:
     """Everything below a directory, depth first; the directory itself is not among it.
 
     With `depth` it goes only so deep: 1 is what is in the directory. With `follow`, links are what
     they lead to. A link to a directory that lies above it is shown and not entered, and one that
-    leads nowhere stays a link.
+    leads nowhere stays a link. `failed` is told of computed directories that can't be looked into;
+    without it, such a directory is an error.
     """
-    return _below(tree, _directory(tree, path), follow=follow, depth=depth)
+    return _below(tree, _directory(tree, path), follow=follow, depth=depth, failed=failed)
 
 
 def listing(tree: TreeLike, text: str) -> list[Match]:
@@ -60,11 +66,24 @@ def entries(tree: TreeLike, where: Located) -> Iterator[Located]:
         yield Located(child(where.path, name), (*where.chain, row))
 
 
-def _below(tree: TreeLike, start: Located, *, follow: bool, depth: int | None) -> Iterator[Located]:
+def _below(
+    tree: TreeLike,
+    start: Located,
+    *,
+    follow: bool,
+    depth: int | None,
+    failed: Callable[[Located, MillpondError], None] | None,
+) -> Iterator[Located]:
     levels = [entries(tree, start)] if depth != 0 else []
-    entered = [start.node_id]
+    entered = [start]
     while levels:
-        found = next(levels[-1], None)
+        try:
+            found = next(levels[-1], None)
+        except MillpondError as error:
+            if failed is None or not entered[-1].entry_type.is_dynamic:
+                raise
+            failed(entered[-1], error)
+            found = None
         if found is None:
             levels.pop()
             entered.pop()
@@ -74,9 +93,9 @@ def _below(tree: TreeLike, start: Located, *, follow: bool, depth: int | None) -
         yield found
         if depth is not None and len(levels) >= depth:
             continue
-        if found.entry_type.is_directory and found.node_id not in entered:
+        if found.entry_type.is_directory and found.node_id not in {e.node_id for e in entered}:
             levels.append(entries(tree, found))
-            entered.append(found.node_id)
+            entered.append(found)
 
 
 def _directory(tree: TreeLike, path: str) -> Located:

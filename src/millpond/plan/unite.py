@@ -56,14 +56,15 @@ def fitted_by_name(parts: Mapping[str, Plan]) -> dict[str, Plan]:
     for name, plan in parts.items():
         for field in plan.schema:
             if not can_cast(field.type, wanted.field(field.name).type):
-                raise _misfit(field.name, (field, name), _another(parts, field))
+                raise misfit(field.name, (field, name), _another(parts, field))
     return {name: fitted(plan, wanted) for name, plan in parts.items()}
 
 
 def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.Struct:
     """The columns of all, in the order in which they come.
 
-    With `texts` the types were guessed from text, and so a number is what all of them can be.
+    With `texts` the types were guessed from text: whole numbers and fractions are fractions then,
+    where `may_round` says that the values have to be looked at.
     """
     united: dict[str, tuple[t.Field, str]] = {}
     for name, schema in schemas.items():
@@ -74,9 +75,9 @@ def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.
                 continue
             type_ = united_type(known[0].type, field.type)
             if type_ is None and texts:
-                type_ = t.common_type(known[0].type, field.type)
+                type_ = _united_numbers(known[0].type, field.type)
             if type_ is None:
-                raise _misfit(field.name, known, (field, name))
+                raise misfit(field.name, known, (field, name))
             nullable = known[0].nullable or field.nullable
             where = known[1] if type_ == known[0].type else name  # whose type it is
             united[field.name] = (t.Field(field.name, type_, nullable), where)
@@ -109,6 +110,33 @@ def united_type(left: t.DataType, right: t.DataType) -> t.DataType | None:
     # A long does not widen to a double, nor do decimals.
     decimals = found == t.DOUBLE and any(isinstance(x, t.Decimal) for x in (left, right))
     return None if longs or decimals else found
+
+
+def _united_numbers(left: t.DataType, right: t.DataType) -> t.DataType | None:
+    """The type of whole numbers and fractions together, alone or in lists."""
+    pair = {innermost(left), innermost(right)}
+    is_mixed = t.LONG in pair and any(map(t.is_fractional, pair))
+    return t.common_type(left, right) if is_mixed else None
+
+
+def may_round(given: t.DataType, wanted: t.DataType) -> bool:
+    """Whether whole numbers of 64 bits become fractions, which hold only those of 53 exactly.
+
+    >>> may_round(t.LONG, t.DOUBLE), may_round(t.INTEGER, t.DOUBLE)
+    (True, False)
+    """
+    return innermost(given) == t.LONG and innermost(wanted) == t.DOUBLE
+
+
+def innermost(type_: t.DataType) -> t.DataType:
+    """What lists, and lists of lists, hold in the end.
+
+    >>> print(innermost(t.List(t.List(t.LONG))), innermost(t.DATE))
+    long date
+    """
+    while isinstance(type_, t.List):
+        type_ = type_.element
+    return type_
 
 
 def _united_structs(left: t.Struct, right: t.Struct) -> t.Struct | None:
@@ -145,9 +173,12 @@ def _another(parts: Mapping[str, Plan], field: t.Field) -> tuple[t.Field, str]:
     return next((f, name) for f, name in found if f is not None and f.type != field.type)
 
 
-def _misfit(name: str, one: tuple[t.Field, str], other: tuple[t.Field, str]) -> SchemaError:
+def misfit(
+    name: str, one: tuple[t.Field, str], other: tuple[t.Field, str], *, why: str = ""
+) -> SchemaError:
+    """The error for a column whose two types can't be one; each comes with where it is found."""
     here, there = (f"{field.type} in {where}" for field, where in (one, other))
     return SchemaError(
-        f"column {name!r} is {here} and {there}",
+        f"column {name!r} is {here} and {there}{why}",
         hint="read them apart, or cast the column in one of them",
     )

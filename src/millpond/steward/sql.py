@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from millpond.base.errors import MillpondError, PathTypeError, SqlError
-from millpond.plan.sqltext import parse_sql, pointed, position
+from millpond.plan.sqltables import outer_tables, wrong_at
+from millpond.plan.sqltext import pointed, position
 from millpond.plan.streams import Sql
 from millpond.steward.places import parse_place
 from millpond.steward.rows.selection import Which, select
@@ -55,48 +56,16 @@ def tables(text: str) -> list[Named]:
     >>> tables('WITH a AS (SELECT * FROM "/raw/*") SELECT * FROM a JOIN `/t@v3` USING (x)')
     [Named(name='/t@v3', offset=56), Named(name='/raw/*', offset=25)]
     """
-    from sqlglot import exp
-
     found: dict[str, Named] = {}
-    for table in parse_sql(text).find_all(exp.Table):
+    for table, here in outer_tables(text):
         name = table.this
-        if not isinstance(name, exp.Identifier):  # a function, such as range(10)
-            continue
-        here = min(part.meta.get("start", 0) for part in table.parts)
         if table.args.get("db") is not None:
-            raise _wrong(text, here, f"{table.sql()} is no path", hint=_quote_it(table))
+            raise wrong_at(text, here, f"{table.sql()} is no path", hint=_quote_it(table))
         if table.args.get("version") is not None:
             hint = f'name it in the path: "{name.this}@v3"; or the moment: --as-of'
-            raise _wrong(text, here, "a version is not asked for like this", hint=hint)
-        if not _is_defined(table, name.this):
-            found.setdefault(name.this, Named(name.this, here))
+            raise wrong_at(text, here, "a version is not asked for like this", hint=hint)
+        found.setdefault(name.this, Named(name.this, here))
     return list(found.values())
-
-
-def _is_defined(table: exp.Table, name: str) -> bool:
-    """Whether a name is that of a WITH around it; a WITH's parts see those before them alone."""
-    from sqlglot import exp
-
-    below: exp.Expr = table
-    above = table.parent
-    within: exp.Expr | None = None  # the part of a WITH that the table is in
-    while above is not None:
-        if isinstance(above, exp.With):
-            for part in above.expressions:
-                if part is below:
-                    if above.args.get("recursive") and part.alias == name:
-                        return True
-                    break
-                if part.alias == name:
-                    return True
-            within = above
-        else:
-            with_ = above.args.get("with_")
-            parts = [] if with_ is None or with_ is within else with_.expressions
-            if any(part.alias == name for part in parts):
-                return True
-        below, above = above, above.parent
-    return False
 
 
 def _rows(
@@ -134,16 +103,6 @@ def _columns(text: str, inputs: dict[str, Struct]) -> Struct:
             error.message += pointed(text, error.line, error.column)
         raise
     return columns
-
-
-def _wrong(text: str, offset: int, what: str, *, hint: str) -> SqlError:
-    line, column = position(text, offset)
-    return SqlError(
-        f"{what} (line {line}, column {column}){pointed(text, line, column)}",
-        line=line,
-        column=column,
-        hint=hint,
-    )
 
 
 def _quote_it(table: exp.Table) -> str:

@@ -18,6 +18,7 @@ import pytest
 from millpond.base.errors import ObjectNotFoundError, StoreAccessError, StoreError
 from millpond.base.store import TEMP_PREFIX, Store, open_store
 from millpond.base.store.local import LocalStore
+from millpond.base.store.local_io import translated
 from millpond.testing.store import StoreConformance, StoreStateMachine
 
 RACERS = 16
@@ -345,3 +346,12 @@ def test_url_finds_the_store_again(tmp_path: Path) -> None:
     store = LocalStore(tmp_path / "a b%20#ü")
     store.put("x", b"1")
     assert open_store(store.url).get("x") == b"1"
+
+
+def test_a_file_system_for_reading_alone_is_no_access(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StoreAccessError, match="Read-only file system") as caught,
+        translated("a/b", root=tmp_path),
+    ):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+    assert caught.value.hint == "it is mounted for reading alone"

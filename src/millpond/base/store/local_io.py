@@ -41,6 +41,12 @@ def translated(path: str, *, root: Path) -> Iterator[None]:
             hint="check the owner and the mode of the file and its directories",
         ) from error
     except OSError as error:
+        if error.errno == errno.EROFS:
+            raise StoreAccessError(
+                f"no access to {path!r} in {root}: {error.strerror}",
+                path=path,
+                hint="it is mounted for reading alone",
+            ) from error
         hint = "free some space and try again" if error.errno == errno.ENOSPC else None
         raise StoreError(
             f"{path!r} in {root} failed: {error.strerror or error}", path=path, hint=hint

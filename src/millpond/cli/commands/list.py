@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
+    from millpond.base.errors import MillpondError
     from millpond.cli.context import Context
     from millpond.cli.output import Show
     from millpond.fs.entry import Row
@@ -50,6 +51,7 @@ def command(
 
     A path that ends with / is what is in the directory, without the directory itself. A pattern is
     what it matches: * ? [abc] within a name, ** over directories. Quote it, or the shell takes it.
+    A directory that can't be computed is listed without what is in it; its error comes at the end.
 
     \b
     Examples:
@@ -58,7 +60,8 @@ def command(
       pond list '/sensors/**/*.csv' --sort size
     """
     tree = context.tree() if as_of is None else context.read(as_of).view
-    found = [node for path in paths or ("/",) for node in _found(tree, path, depth)]
+    failures: list[MillpondError] = []
+    found = [node for path in paths or ("/",) for node in _found(tree, path, depth, failures)]
     if order == "size":
         found.sort(key=lambda node: -(node.row.size or 0))
     elif order == "time":
@@ -67,10 +70,14 @@ def command(
         context.out.say("nothing is there yet")
     if context.as_json:
         context.out.rows([_facts(node, tree) for node in found])
-        return
-    lines = [_line(node, tree, is_long=is_long) for node in found]
-    show: Show = {"size": human_size, "time": cache(_time)}
-    context.out.rows(lines, show=show, right=("size", "version", "txn"))
+    else:
+        lines = [_line(node, tree, is_long=is_long) for node in found]
+        show: Show = {"size": human_size, "time": cache(_time)}
+        context.out.rows(lines, show=show, right=("size", "version", "txn"))
+    for error in failures[1:]:
+        context.out.say(f"error: {error}")
+    if failures:
+        raise failures[0]
 
 
 class _Node(NamedTuple):
@@ -78,11 +85,17 @@ class _Node(NamedTuple):
     row: Row
 
 
-def _found(tree: TreeLike, path: str, depth: int | None) -> Iterator[_Node]:
-    """What a path means, and what is below it."""
+def _found(
+    tree: TreeLike, path: str, depth: int | None, failures: list[MillpondError]
+) -> Iterator[_Node]:
+    """What a path means, and what is below it; a directory that can't be computed is a failure."""
     from millpond.fs.glob import Pattern, expand, is_pattern
     from millpond.fs.resolve import resolve, try_resolve
     from millpond.fs.walk import walk
+
+    def failed(where: Located, error: MillpondError) -> None:
+        error.came_up_in(where.path)
+        failures.append(error)
 
     is_inside = path.endswith("/") or not parts(path)
     if is_pattern(path):
@@ -92,7 +105,7 @@ def _found(tree: TreeLike, path: str, depth: int | None) -> Iterator[_Node]:
             return
         for match in matches:
             if match.entry_type.is_directory:
-                yield from _nodes(walk(tree, match.path, depth=depth))
+                yield from _nodes(walk(tree, match.path, depth=depth, failed=failed))
         if matches:
             return
         if try_resolve(tree, path) is None:  # a name may have such characters in it
@@ -102,7 +115,7 @@ def _found(tree: TreeLike, path: str, depth: int | None) -> Iterator[_Node]:
         yield from _nodes([top])
         if not top.entry_type.is_directory:
             return
-    yield from _nodes(walk(tree, path, depth=depth))
+    yield from _nodes(walk(tree, path, depth=depth, failed=failed))
 
 
 def _nodes(found: Iterable[Located]) -> Iterator[_Node]:

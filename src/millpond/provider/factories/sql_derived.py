@@ -18,12 +18,14 @@ import uuid
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from millpond.base.errors import FactoryConfigError, PathNotFoundError, SchemaError, SqlError
+from millpond.plan.sqltables import check_inputs
 from millpond.plan.sqltext import check_sql, is_steady
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.kept import scan_of
+from millpond.provider.patterns import PatternUrl
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.schemas import sql_schema
 from millpond.provider.times import in_range, time_column
@@ -45,7 +47,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class SqlDerivedConfig(Config):
     """What such a node is computed from, and how."""
 
-    patterns: dict[str, str] = Field(min_length=1)
+    patterns: dict[str, PatternUrl] = Field(min_length=1)
     """URLs by the names that the query has for them."""
     query: str
     transforms: list[Any] = Field(default_factory=list)
@@ -70,6 +72,14 @@ class SqlDerivedConfig(Config):
         except SqlError as error:
             raise ValueError(error.message) from None
         return query
+
+    @model_validator(mode="after")
+    def _reads_its_inputs(self) -> SqlDerivedConfig:
+        try:
+            check_inputs(self.query, tuple(self.patterns))
+        except SqlError as error:
+            raise ValueError(f"{error.message}\n  {error.hint}") from None
+        return self
 
 
 class DerivedRows:

@@ -76,10 +76,11 @@ class Guarded:
 
 @contextmanager
 def failing(path: str, name: str) -> Iterator[None]:
-    """What a factory of somebody else raises is an error that names the factory and the path."""
+    """Errors tell the path; what a factory of somebody else raises becomes one that does."""
     try:
         yield
-    except MillpondError:
+    except MillpondError as error:
+        error.came_up_in(path)
         raise
     except Exception as error:
         if type(factory(name)).__module__.startswith("millpond."):

@@ -74,7 +74,7 @@ def plan_of_files(files: Sequence[str], place: Place) -> Plan:
 def _scanned(raws: Sequence[Raw], reader: Reader, place: Place) -> Plan | None:
     """A scan of the files as they are, where engines read them by themselves."""
     from millpond.engine.arrow.infer import scan
-    from millpond.plan.unite import united_schema
+    from millpond.plan.unite import may_round, united_schema
 
     if reader.format.is_image and not any(map(reader.compression_of, raws)):
         for raw in raws:
@@ -93,8 +93,12 @@ def _scanned(raws: Sequence[Raw], reader: Reader, place: Place) -> Plan | None:
         if mine is None:
             return None
         found[raw.name] = mine
+    united = united_schema(found, texts=True)
+    pairs = ((mine.type, united.field(mine.name).type) for each in found.values() for mine in each)
+    if any(may_round(mine, wanted) for mine, wanted in pairs):
+        return None  # what was parsed shows whether they stay exact
     files = [(raw.name, raw.size) for raw in full]
-    return reader.format.scan(files, united_schema(found, texts=True), options.pop())
+    return reader.format.scan(files, united, options.pop())
 
 
 def _unpacks(raw: Raw, reader: Reader) -> bool:
