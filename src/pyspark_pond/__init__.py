@@ -74,6 +74,9 @@ class DefaultSource(DataSource):
         for name, hint in (("pond", '.option("pond", place)'), ("path", '.load("/path")')):
             if not given.get(name):
                 raise ConfigError(f"it is not said which {name} is meant", hint=hint)
+        if not given["path"].startswith("/"):
+            raise ConfigError(f"the format pond reads one path of a pond, not {given['path']}",
+                              hint="patterns and URLs: pond.sql(...) in Python")  # fmt: skip
         as_of = given.get("asof")
         moment: Any = as_of
         if as_of is not None:
