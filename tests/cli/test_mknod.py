@@ -70,6 +70,26 @@ class TestMknod:
         assert cli.json("list") == []
 
     @pytest.mark.parametrize(
+        ("data", "said"),
+        [(b"\xff\xfea\0", "iconv -f UTF-16 -t UTF-8"), (b"a: 1\nb: \xe9\n", "save it as UTF-8")],
+    )
+    def test_it_is_in_utf8(self, cli: Cli, config: Path, data: bytes, said: str) -> None:
+        config.write_bytes(data)
+        line = data.count(b"\n") or 1
+        for words in (
+            ("mknod", "--config", str(config), "/b"),
+            ("mknod", "column-rename", "/b", "--config-path", str(config)),
+            ("apply", "-f", str(config)),
+            ("apply", "-f", str(config.parent)),
+        ):
+            shown = cli.fails(*words, code=3)
+            assert f"{config}:{line}: it is no text in UTF-8" in shown
+            assert said in shown
+        result = cli("apply", "-f", "-", stdin=data)
+        assert result.exit_code == 3
+        assert "it is no text in UTF-8" in result.output
+
+    @pytest.mark.parametrize(
         "words", [("/a",), ("x", "y", "/a"), ("x", "/a", "--config", "{node}")]
     )
     def test_usage(self, cli: Cli, node: Path, words: tuple[str, ...]) -> None:
@@ -124,6 +144,22 @@ class TestListFactories:
         schema = cli.json("list-factories", "sql-derived-table")["schema"]
         assert schema["additionalProperties"] is False
         cli.fails("list-factories", "sql-derived", code=1)
+
+    def test_members_of_members(self, cli: Cli) -> None:
+        shown = [
+            line.split() for line in cli.ok("list-factories", "synthetic-timeseries").splitlines()
+        ]
+        assert ["interval", "duration", "required"] in shown
+        assert ["start", "time", "required"] in shown
+        assert ["period", "duration", "1d"] in shown
+        lines = cli.ok("list-factories", "timeseries-join").splitlines()
+        starts = [line.split("  time")[0].rstrip() for line in lines]
+        assert [line for line in lines if line.startswith("  pattern ")]
+        assert "    begin" in starts, "as deep as it stands"
+        assert "resolutions   list of duration" in cli.ok("list-factories", "temporal-reduce")
+
+    def test_one_that_is_run(self, cli: Cli) -> None:
+        assert "pond_path" in cli.ok("list-factories", "log-ingest")
 
 
 class Diary:

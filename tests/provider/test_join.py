@@ -79,6 +79,35 @@ class TestJoin:
             {"timestamp": at(1), f"a b.c.{odd}": 2.5, 'a b.c.say "hi"': None},
         ]
 
+    def test_scopes_of_captures(self, pond: Pond) -> None:
+        hours: dict[str, list[float]] = {"s-a": [1], "s-b": [1, 2], "t-a": [2]}
+        series(pond, **hours)
+        join(
+            pond,
+            {"pattern": "series:///*-*", "scope": "$1 $$"},
+            {"pattern": "/no/*", "scope": "$0"},
+        )
+        assert rows_of(pond, "/j") == [
+            {"timestamp": at(1), "a $.x": 1, "b $.x": 1},
+            {"timestamp": at(2), "a $.x": 2, "b $.x": 2},
+        ]
+
+    def test_scopes_of_captures_have_their_own_ranges(self, pond: Pond) -> None:
+        hours: dict[str, list[float]] = {"old-a": [0, 1, 2], "new-a": [2, 3], "old-b": [2]}
+        series(pond, **hours)
+        ends, begins = {"end": str(at(2))}, {"begin": str(at(2))}
+        join(
+            pond,
+            {"pattern": "/old-*", "scope": "$0", "range": ends},
+            {"pattern": "/new-*", "scope": "$0", "range": begins},
+        )
+        found = rows_of(pond, "/j", columns=["a.x", "b.x"])
+        assert [tuple(row.values()) for row in found] == [(0, None), (1, None), (2, 2), (3, None)]
+
+    def test_captures_that_are_not_there(self, pond: Pond) -> None:
+        with pytest.raises(FactoryConfigError, match=r"inputs.0.scope: '\$1' asks for \$1"):
+            join(pond, {"pattern": "/s/*", "scope": "$1"})
+
     def test_transforms_come_before_the_scope(self, pond: Pond) -> None:
         series(pond, a=[0])
         make(pond, "/rename", "column-rename", renames={"x": "level"})

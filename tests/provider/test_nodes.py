@@ -139,7 +139,7 @@ class TestDirectories:
             (directory(("a", "dynamic-dir", directory()), ("a", "dynamic-dir", directory())),
              "there are two entries 'a'"),
             (directory(("x", "dynamic-dir", directory(("y", "dynamic-dir", {"z": 1})))),
-             r"entries.0 \(x\): entries.0 \(y\): entries: it is missing"),
+             r"entries.0 \(x\): entries.0 \(y\): z: there is no such member \(and 1 more\)"),
         ],
     )  # fmt: skip
     def test_configurations_are_checked_to_the_bottom(
@@ -264,6 +264,24 @@ class TestRenames:
     def test_two_of_one_name(self, rows: Any) -> None:
         with pytest.raises(SchemaError, match=r"'Temp.C' and 'Temp F' would both be named 'T'"):
             self.renamed(rows, renames={"Temp*": "T"})
+
+    @pytest.mark.parametrize(
+        ("replacement", "message"),
+        [("t_$1", r"\$1 is no group here: the first is \\1"), ("${0}", r"\$\{0\} is no group"),
+         (r"t_\2", "does not fit the pattern: invalid group")],
+    )  # fmt: skip
+    def test_groups_of_rules(self, rows: Any, replacement: str, message: str) -> None:
+        rules = [{"pattern": r"Temp(.*)", "replacement": replacement}]
+        with pytest.raises(FactoryConfigError, match=rf"rules.0.replacement: .*{message}"):
+            self.renamed(rows, rules=rules)
+
+    @pytest.mark.parametrize("what", ["casts", "renames"])
+    def test_names_are_of_columns(self, rows: Any, what: str) -> None:
+        with pytest.raises(SchemaError, match=f"{what} .* no column 'Temp.F'") as caught:
+            self.renamed(rows, **{what: {"Temp.F": "string"}})
+        assert "'Temp F'" in str(caught.value.hint)
+        found = self.renamed(rows, drops=["none"], **{what: {"Salt*": "string"}})
+        assert found.schema == rows.schema, "a pattern may match nothing"
 
     def test_captures_that_are_not_there(self, rows: Any) -> None:
         with pytest.raises(FactoryConfigError, match="asks for \\$1"):

@@ -231,12 +231,53 @@ def test_bad_configurations(
 
 def test_columns_that_do_not_fit(pond: Pond) -> None:
     append(pond, "/s", [{"timestamp": at(0), "x": 1, "note": "a"}])
-    for columns, message in ((["note"], "there is no sum of 'note'"), (["y"], "no column 'y'")):
+    for columns, message in (
+        (["note"], "there is no sum of 'note'"),
+        (["y"], "no column 'y'"),
+        (["x", "temp*"], r"/s has no column 'temp\*', of which sum (.|\n)*columns are x, note"),
+    ):
         config = {"in_pattern": "/s", "out_pattern": "s", "resolutions": ["1h"],
                   "aggregations": [{"type": "sum", "columns": columns}]}  # fmt: skip
         make(pond, "/r", "temporal-reduce", **config)
         with pytest.raises(SchemaError, match=message):
             rows_of(pond, "/r/s/res=1h.series")
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("../../x", r"out_pattern: '\.\.' leads elsewhere"),
+        ("$0/./y", r"out_pattern: '\.' leads elsewhere"),
+        ("/", "out_pattern: it names nothing"),
+        ("a//$0", "out_pattern: '' can't be a name"),
+        ("$3", r"out_pattern: '\$3' asks for \$3, but the pattern has 1 wildcard"),
+        ("${1}", r"out_pattern: .* asks for \$1"),
+    ],
+)
+def test_where_outcomes_can_not_be(pond: Pond, out: str, message: str) -> None:
+    with pytest.raises(FactoryConfigError, match=message):
+        reduced(pond, "1h", in_pattern="series:///s/*", out_pattern=out)
+    assert not pond.read().exists("/r")
+
+
+def test_where_outcomes_are_may_be_told_later(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0), "x": 1}])
+    reduced(pond, "1h", in_pattern="/{{ what }}", out_pattern="$0-$1")
+    pond.variables = {"what": "s"}
+    with pytest.raises(FactoryConfigError, match=r"asks for \$0, but the pattern has 0"):
+        pond.read().children("/r")
+    reduced(pond, "1h", out_pattern="{{ where }}")
+    pond.variables = {"where": "../s"}
+    with pytest.raises(FactoryConfigError, match="leads elsewhere"):
+        pond.read().children("/r")
+
+
+def test_schemes_that_there_are_not(pond: Pond) -> None:
+    said = r"in_pattern: there is no format 'cvs' .*did you mean csv\?.* json,"
+    with pytest.raises(FactoryConfigError, match=said):
+        reduced(pond, "1h", in_pattern="cvs:///x")
+    with pytest.raises(FactoryConfigError, match="in_pattern: 's' is neither a path"):
+        reduced(pond, "1h", in_pattern="s")
 
 
 # Any history

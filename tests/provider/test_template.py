@@ -364,15 +364,26 @@ class TestMistakes:
         with pytest.raises(PathTypeError, match="/note is a data and has no rows"):
             read(pond, "/pages/n")
 
-    def test_captures_that_are_not_there(self, pond: Pond) -> None:
-        make(pond, "x", out_pattern="$2")
-        with pytest.raises(FactoryConfigError, match=r"asks for \$2"):
-            pond.read().children("/pages")
+    @pytest.mark.parametrize(
+        ("out", "message"),
+        [
+            ("$2", r"asks for \$2, but the pattern has 2 wildcards"),
+            ("", "it names nothing"),
+            ("../x", "leads elsewhere"),
+            ("a/../b", "leads elsewhere"),
+            ("a//b", "can't be a name"),
+            ("x@v3", "can't be a name"),
+        ],
+    )
+    def test_names_that_can_not_be(self, pond: Pond, out: str, message: str) -> None:
+        with pytest.raises(FactoryConfigError, match=f"out_pattern: .*{message}") as caught:
+            make(pond, "x", out_pattern=out)
+        assert caught.value.place == ("out_pattern",)
+        assert not pond.read().exists("/pages")
 
-    @pytest.mark.parametrize("out", ["", "a/../b", "a//b", "x@v3"])
-    def test_names_that_can_not_be(self, pond: Pond, out: str) -> None:
-        make(pond, "x", out_pattern=out)
-        with pytest.raises(FactoryConfigError, match="can't be a name"):
+    def test_names_that_captures_make(self, pond: Pond) -> None:
+        make(pond, "x", in_pattern="/sensors/north/**/weir", out_pattern="a/$0/b")
+        with pytest.raises(FactoryConfigError, match="'a//b' for /sensors/north/weir: ''"):
             pond.read().children("/pages")
 
     def test_of_itself(self, pond: Pond) -> None:

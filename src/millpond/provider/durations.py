@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
 _UNITS: Final = {
     "us": 1,
@@ -42,5 +42,31 @@ def parse_micros(given: object) -> int:
     return micros
 
 
-Micros = Annotated[int, BeforeValidator(parse_micros)]
+def _parse_phase(given: object) -> int:
+    return 0 if given in (0, "0") else parse_micros(given)
+
+
+KIND: Final = "x-millpond-type"
+"""What a JSON schema says where JSON has no such type."""
+_SCHEMA: Final = WithJsonSchema(
+    {"type": "string", KIND: "duration", "examples": ["15m", "1h30m", "1d"]}
+)
+Micros = Annotated[int, BeforeValidator(parse_micros), _SCHEMA]
 """A member of a configuration that is a length of time."""
+Phase = Annotated[int, BeforeValidator(_parse_phase), _SCHEMA]
+"""The same, or 0."""
+Length = Annotated[str, _SCHEMA]
+"""A length of time that stays as it is written; `parse_micros` reads it."""
+
+
+def in_units(micros: int) -> str:
+    """A length of time as people write it.
+
+    >>> in_units(86_400_000_000), in_units(5_400_000_000), in_units(0)
+    ('1d', '1h30m', '0')
+    """
+    said = ""
+    for unit in ("d", "h", "m", "s", "ms", "us"):
+        count, micros = divmod(micros, _UNITS[unit])
+        said += f"{count}{unit}" if count else ""
+    return said or "0"

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, Ty
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from millpond.base.errors import FactoryConfigError, PluginError
+from millpond.base.errors import PluginError
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, factory
 from millpond.provider.expand import expanded, has_references
+from millpond.provider.mistakes import UNKNOWN, mistakes, wrong_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +64,8 @@ class Entry:
 class ConfiguredFactory(Generic[C]):
     """The base of factories: a model of the configuration."""
 
+    name: ClassVar[str] = ""
+    """As in `millpond.factories`."""
     creates: ClassVar[Creates]
     model: type[C]
     summary: ClassVar[str] = ""
@@ -79,9 +82,13 @@ class ConfiguredFactory(Generic[C]):
         try:
             self.model.model_validate(filled)
         except ValidationError as error:
-            found = [each for each in _errors(error) if not _is_open(filled, each["loc"])]
+            found = [
+                each
+                for each in mistakes(error)
+                if each["type"] == UNKNOWN or not _is_open(filled, each["loc"])
+            ]
             if found:
-                raise wrong_config(found) from None
+                raise wrong_config(found, self.model, self.name) from None
         return config
 
     def parse(self, config: Mapping[str, Any], variables: Mapping[str, str]) -> C:
@@ -90,7 +97,7 @@ class ConfiguredFactory(Generic[C]):
         try:
             return self.model.model_validate(filled)
         except ValidationError as error:
-            raise wrong_config(_errors(error)) from None
+            raise wrong_config(mistakes(error), self.model, self.name) from None
 
 
 class NodeFactory(ConfiguredFactory[C], ABC):
@@ -104,9 +111,6 @@ class NodeFactory(ConfiguredFactory[C], ABC):
 class RowsFactory(NodeFactory[C]):
     """A factory whose nodes are tables or series, each with one configuration."""
 
-    name: ClassVar[str]
-    """As in `millpond.factories`."""
-
     @abstractmethod
     def rows(self, config: C, reading: Reading) -> Rows:
         """The rows of a node; nothing is read before they are asked for."""
@@ -119,10 +123,6 @@ class RowsFactory(NodeFactory[C]):
         return Entry(KINDS[self.creates], self.name, said, rows=lambda: self.rows(parsed, reading))
 
 
-def _errors(error: ValidationError) -> Sequence[Mapping[str, Any]]:
-    return [dict(each) for each in error.errors(include_url=False, include_input=False)]
-
-
 def _is_open(config: Any, place: Sequence[str | int]) -> bool:
     """Whether a mistake may vanish when references are filled in that can't be yet."""
     for part in place:
@@ -132,23 +132,6 @@ def _is_open(config: Any, place: Sequence[str | int]) -> bool:
             break
         config = config[part]
     return has_references(config) and (isinstance(config, str) or not place)
-
-
-def wrong_config(found: Sequence[Mapping[str, Any]]) -> FactoryConfigError:
-    """What pydantic found, as one of ours: the first mistake by its place, and how many more."""
-    first = found[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = str(first["msg"]).removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "there is no such member"
-    if first["type"] == "missing":
-        message = "it is missing"
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return FactoryConfigError(
-        f"{place or 'the configuration'}: {message}{more}",
-        place=tuple(first["loc"]),
-        hint="pond list-factories NAME shows what a configuration has",
-    )
 
 
 class TransformFactory(NodeFactory[C]):

@@ -14,6 +14,7 @@ from millpond.base.errors import SourceError
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
 from millpond.plan.typejson import schema_from_json, schema_to_json
+from millpond.plan.unite import innermost
 from millpond.provider.formats.guess import known
 from millpond.provider.formats.parquet import read_footer
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 KIND: Final = "images"
 _TIMES: Final = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+_EXACT: Final = 1 << 53
+"""Whole numbers up to this one are exact as doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Image:
     """Those that are null throughout are of the type NULL, and not in the image."""
     times: dict[str, tuple[int, int]]
     """The first and last time of columns that are times, in microseconds, where that is known."""
+    large: dict[str, int]
+    """Of columns of whole numbers that do not all fit a double exactly: one that may not."""
 
 
 class Images:
@@ -77,7 +82,7 @@ class Images:
                 return None
             path, size = result.path, result.size
         assert path is not None
-        return Image(key, raw.name, path, size, facts["rows"], columns, times)
+        return Image(key, raw.name, path, size, facts["rows"], columns, times, facts["large"])
 
     def _is_image(self, raw: Raw, reader: Reader) -> bool:
         """Whether a file needs no other image than itself."""
@@ -94,19 +99,28 @@ class Images:
             result = self.kept.keep(
                 key, to_arrow_schema(stored), seen.watched(_as_stored(batches, stored), stored)
             )
-        facts = {"columns": schema_to_json(columns), "rows": seen.rows, "times": seen.times}
-        self.kept.write_text(key, json.dumps(facts))
-        return Image(key, raw.name, result.path, result.size, seen.rows, columns, seen.times)
+        image = Image(
+            key, raw.name, result.path, result.size, seen.rows, columns, seen.times, seen.large
+        )
+        self._note(image)
+        return image
 
     def _itself(self, key: str, raw: Raw) -> Image:
         assert raw.location is not None
         with raw.open() as stream:
             found = read_footer(raw.name, stream)
+        columns, rows, times = found
+        # Its types are not guessed, so its whole numbers never become fractions.
+        image = Image(key, raw.name, raw.location, raw.size, rows, columns, times, large={})
+        self._note(image)
+        return image
+
+    def _note(self, image: Image) -> None:
         facts = {
-            "columns": schema_to_json(found.columns), "rows": found.rows, "times": found.times
+            "columns": schema_to_json(image.columns), "rows": image.rows,
+            "times": image.times, "large": image.large,
         }  # fmt: skip
-        self.kept.write_text(key, json.dumps(facts))
-        return Image(key, raw.name, raw.location, raw.size, found.rows, found.columns, found.times)
+        self.kept.write_text(image.key, json.dumps(facts))
 
     def _parsed(self, raw: Raw, reader: Reader) -> tuple[t.Struct, Iterable[pa.RecordBatch]]:
         if self._is_large(raw, reader):
@@ -164,24 +178,38 @@ def _as_stored(batches: Iterable[pa.RecordBatch], columns: t.Struct) -> Iterator
 
 
 class _Seen:
-    """Counts rows, and looks for the first and last time, while they pass."""
+    """Counts rows, and looks for the first and last time and for large numbers, as they pass."""
 
     def __init__(self) -> None:
         self.rows = 0
         self.times: dict[str, tuple[int, int]] = {}
+        self.large: dict[str, int] = {}
 
     def watched(
         self, batches: Iterable[pa.RecordBatch], columns: t.Struct
     ) -> Iterator[pa.RecordBatch]:
         """The same batches."""
-        names = [field.name for field in columns if field.type in _TIMES]
+        times = [field.name for field in columns if field.type in _TIMES]
+        wholes = [field.name for field in columns if innermost(field.type) == t.LONG]
         for batch in batches:
             self.rows += batch.num_rows
-            for name in names:
-                self._see(name, batch.column(name))
+            for name in times:
+                self._see_times(name, batch.column(name))
+            for name in wholes:
+                self._see_wholes(name, batch.column(name))
             yield batch
 
-    def _see(self, name: str, times: pa.Array) -> None:
+    def _see_wholes(self, name: str, numbers: pa.Array) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        while pa.types.is_list(numbers.type):
+            numbers = numbers.flatten()
+        for value in pc.min_max(numbers).as_py().values():
+            if value is not None and abs(value) > _EXACT:
+                self.large.setdefault(name, value)
+
+    def _see_times(self, name: str, times: pa.Array) -> None:
         import pyarrow as pa
         import pyarrow.compute as pc
 

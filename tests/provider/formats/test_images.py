@@ -6,6 +6,7 @@ import gzip
 import io
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,8 +22,9 @@ from millpond.steward.places import parse_place
 from millpond.steward.rows.host import host_plan
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from millpond.plan.node import Plan
     from millpond.provider.kept import Counts
     from millpond.provider.rows import Rows
     from millpond.steward.pond import Pond
@@ -65,6 +67,24 @@ def micros(text: str) -> int:
 def fresh(pond: Pond) -> ReadScope:
     """A scope that remembers nothing, as another process would have it."""
     return mp.open(pond.location).read()
+
+
+def everywhere(
+    pond: Pond, directory: Path, scheme: str, files: dict[str, str]
+) -> list[tuple[str, Callable[[], Plan]]]:
+    """The same files in a pond and on this machine: where they are, and what reads them."""
+    write(pond, {f"/raw/{name}": text for name, text in files.items()})
+    (directory / "raw").mkdir(exist_ok=True)
+    for name, text in files.items():
+        (directory / "raw" / name).write_text(text)
+    host = f"host+{scheme}://{directory}/raw/*"
+    return [
+        ("/raw", lambda: united(fresh(pond), f"{scheme}:///raw/*").plan()),
+        (f"{directory}/raw", lambda: host_plan(parse_place(host))),
+    ]
+
+
+MIDNIGHT_AND_TEN = [datetime.fromisoformat(f"2026-01-{at}:00:00") for at in ("01T00", "03T10")]
 
 
 class TestOnce:
@@ -188,6 +208,50 @@ class TestTogether:
             rows(fresh(pond), "csv:///raw/*")
         assert "long in /raw/a.csv" in caught.value.message
         assert "string in /raw/b.csv" in caught.value.message
+
+    def test_dates_and_times_of_a_zone_name_both_files(self, pond: Pond, tmp_path: Path) -> None:
+        files = {"a.csv": "t\n2026-01-01\n", "b.csv": "t\n2026-01-03T00:00:00Z\n"}
+        for place, read in everywhere(pond, tmp_path, "csv", files):
+            with pytest.raises(e.SchemaError) as caught:
+                read()
+            assert f"date in {place}/a.csv and timestamp in {place}/b.csv" in caught.value.message
+
+    def test_dates_are_midnight_among_times_without_a_zone(
+        self, pond: Pond, tmp_path: Path
+    ) -> None:
+        files = {"a.csv": "t\n2026-01-01\n", "b.csv": "t\n2026-01-03T10:00:00\n"}
+        for _, read in everywhere(pond, tmp_path, "csv", files):
+            assert [row["t"] for row in read().to_pylist(engine="arrow")] == MIDNIGHT_AND_TEN
+
+    @pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
+    def test_whole_numbers_beside_fractions_lose_no_digit(
+        self, pond: Pond, tmp_path: Path, number: int
+    ) -> None:
+        files = {"a.csv": "n\n1\n", "b.csv": "n\n2.5\n", "c.csv": f"n\n7\n{number}\n"}
+        for place, read in everywhere(pond, tmp_path, "csv", files):
+            for _ in range(2):  # parsed, and known from before
+                with pytest.raises(e.SchemaError) as caught:
+                    read()
+                said = f"long in {place}/c.csv and double in {place}/b.csv, and {number} is beyond"
+                assert said in caught.value.message
+        write(pond, {"/raw/b.csv": "n\n2\n"})
+        assert [row["n"] for row in rows(fresh(pond), "csv:///raw/*")] == [1, 2, 7, number]
+
+    def test_whole_numbers_that_doubles_hold_widen(self, pond: Pond, tmp_path: Path) -> None:
+        files = {"a.csv": f"n\n{2**53}\n{-(2**53)}\n", "b.csv": "n\n2.5\n"}
+        for _, read in everywhere(pond, tmp_path, "csv", files):
+            found = [row["n"] for row in read().to_pylist(engine="arrow")]
+            assert found == [2.0**53, -(2.0**53), 2.5]
+
+    def test_lists_of_numbers_widen_like_numbers(self, pond: Pond, tmp_path: Path) -> None:
+        files = {"a.jsonl": '{"n": [[1], []]}\n', "b.jsonl": '{"n": [[2.5]]}\n'}
+        for _, read in everywhere(pond, tmp_path, "json", files):
+            found = [row["n"] for row in read().to_pylist(engine="arrow")]
+            assert found == [[[1.0], []], [[2.5]]]
+        files["a.jsonl"] = f'{{"n": [[1, {2**53 + 1}]]}}\n'
+        for _, read in everywhere(pond, tmp_path, "json", files):
+            with pytest.raises(e.SchemaError, match=f"{2**53 + 1} is beyond"):
+                read()
 
     def test_compressed_files_through_patterns(self, pond: Pond) -> None:
         packed = gzip.compress(b"n\n1\n")
@@ -344,6 +408,17 @@ class TestSpark:
             rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")
         assert "column n of /raw/a.csv does not hold a long" in caught.value.message
         assert "infer_rows=0" in (caught.value.hint or "")
+
+    def test_types_of_files_together(self, pond: Pond, spark: object, tmp_path: Path) -> None:
+        files = {
+            "a": '{"n": 1, "l": [1], "t": "2026-01-01"}\n',
+            "b": '{"n": 2.5, "l": [2.5], "t": "2026-01-03T10:00:00"}\n',
+        }
+        for _, read in everywhere(pond, tmp_path, "json", files):
+            found = sorted(read().to_pylist(engine="spark"), key=lambda row: row["n"])
+            assert [row["n"] for row in found] == [1.0, 2.5]
+            assert [row["l"] for row in found] == [[1.0], [2.5]]
+            assert [row["t"] for row in found] == MIDNIGHT_AND_TEN
 
     def test_queries_over_raw_files(self, pond: Pond, spark: object, tmp_path: Path) -> None:
         (tmp_path / "limits.csv").write_text("site;most\nweir;2\n")

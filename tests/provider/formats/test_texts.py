@@ -100,7 +100,10 @@ class TestCsv:
         [
             ("csv:///a?sep=;", "unknown option 'sep'(.|\n)*options of csv are delimiter, quote"),
             ("csv:///a?delimiter=", "delimiter(.|\n)*one character"),
-            ("csv:///a?infer_rows=many", "infer_rows(.|\n)*integer"),
+            ("csv:///a?infer_rows=many", "infer_rows(.|\n)*a whole number is wanted"),
+            ("csv:///a?has_header=maybe", "has_header(.|\n)*true or false is wanted"),
+            ("delta:///a?as_of=yesterday", "as_of(.|\n)*a time is wanted: 2024-05-01"),
+            ("delta:///a?as_of=2024-05-01&version=1", "don't fit(.|\n)*not both"),
             ("csv:///a?infer_rows=-1", "infer_rows"),
             ("json:///a?delimiter=;", "options of json are infer_rows"),
             ("weblog:///a?x=1", "weblog has none"),

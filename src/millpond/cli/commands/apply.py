@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from millpond.cli.configtext import config_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,14 +88,14 @@ def _specs(files: Iterable[str]) -> Iterable[NodeSpec]:
 
 def _texts(file: str) -> Iterable[tuple[str, str]]:
     if file == "-":
-        yield "-", sys.stdin.read()
+        yield "-", config_text(file)
         return
     place = Path(file)
     if not place.is_dir():
-        yield file, place.read_text(encoding="utf-8")
+        yield file, config_text(file)
         return
     inside = sorted([*place.glob("**/*.yaml"), *place.glob("**/*.yml")])
     if not inside:
         raise click.UsageError(f"There is no .yaml file in {file}.")
     for each in inside:
-        yield str(each), each.read_text(encoding="utf-8")
+        yield str(each), config_text(str(each))

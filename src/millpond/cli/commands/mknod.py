@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from millpond.cli.configtext import config_text
 from millpond.cli.params import PATH
 
 if TYPE_CHECKING:
@@ -72,16 +71,10 @@ def _spec(words: tuple[str, ...], node_file: str | None, config_file: str | None
             raise click.UsageError(
                 "--config names the factory; give its bare config by --config-path."
             )
-        text = "{}" if config_file is None else _read(config_file)
+        text = "{}" if config_file is None else config_text(config_file)
         return read_config(text, config_file or "config", words[0])
     if node_file is None:
         raise click.UsageError("Give --config FILE, or a factory and --config-path FILE.")
     if config_file is not None:
         raise click.UsageError("--config-path goes with the name of a factory.")
-    return read_node(_read(node_file), node_file)
-
-
-def _read(file: str) -> str:
-    if file == "-":
-        return sys.stdin.read()
-    return Path(file).read_text(encoding="utf-8")
+    return read_node(config_text(node_file), node_file)

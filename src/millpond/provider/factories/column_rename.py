@@ -7,7 +7,8 @@
       casts: {depth: double}
 
 Names match by wildcards, `$0` is what the first of them stands for; `rules` do it by regular
-expressions. First columns are dropped, then cast, then renamed.
+expressions, in which `\\1` is the first group. First columns are dropped, then cast, then renamed.
+A name without wildcards in `renames` or `casts` has to be there, a pattern may match nothing.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from millpond.base.errors import MillpondError, SchemaError
 from millpond.plan.expr import col
 from millpond.provider.captures import filled
+from millpond.provider.expand import has_references
 from millpond.provider.factory import KINDS, Config, Entry, TransformFactory
 from millpond.provider.wildcards import matching
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from millpond.plan.expr import Expr, Named
     from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
     from millpond.provider.reading import Reading
 
 
@@ -46,6 +49,20 @@ class Rule(Config):
         except re.error as error:
             raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
         return pattern
+
+    @field_validator("replacement")
+    @classmethod
+    def _has_groups(cls, replacement: str, info: ValidationInfo) -> str:
+        odd = re.search(r"\$(\{[0-9]+\}|[0-9]+)", replacement)
+        if odd is not None:
+            raise ValueError(f"{odd[0]} is no group here: the first is \\1, the second \\2")
+        pattern = info.data.get("pattern")
+        if pattern is not None and not has_references(pattern):
+            try:
+                re.sub(pattern, replacement, "")  # reads the replacement, whatever matches
+            except (re.error, IndexError) as error:
+                raise ValueError(f"{replacement!r} does not fit the pattern: {error}") from None
+        return replacement
 
 
 class ColumnRenameConfig(Config):
@@ -72,6 +89,7 @@ class ColumnRenameConfig(Config):
 class ColumnRename(TransformFactory[ColumnRenameConfig]):
     """The factory."""
 
+    name = "column-rename"
     model = ColumnRenameConfig
     summary = "a transform that renames, drops and casts columns"
 
@@ -83,6 +101,7 @@ class ColumnRename(TransformFactory[ColumnRenameConfig]):
 
     def transform(self, plan: Plan, config: ColumnRenameConfig) -> Plan:
         """The rows under their new names; columns that nothing is said of stay as they are."""
+        _check_names(config, plan.schema)
         columns: list[Named] = []
         made: dict[str, str] = {}
         for name in plan.schema.names:
@@ -101,6 +120,17 @@ class ColumnRename(TransformFactory[ColumnRenameConfig]):
             made[new] = name
             columns.append(value.alias(new))
         return plan.select(*columns)
+
+
+def _check_names(config: ColumnRenameConfig, schema: Struct) -> None:
+    """Names are of columns that are there; to drop one that is not is no mistake."""
+    for what, names in (("casts", config.casts), ("renames", config.renames)):
+        for name in names:
+            if name not in schema.names and not {"*", "?"} & set(name):
+                raise SchemaError(
+                    f"{what} of column-rename: there is no column {name!r}",
+                    hint=f"{schema.near(name)} A pattern ('temp*') or a rule may match nothing",
+                )
 
 
 def _renamed(name: str, config: ColumnRenameConfig) -> str:

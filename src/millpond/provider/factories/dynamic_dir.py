@@ -62,6 +62,7 @@ class DynamicDirConfig(Config):
 class DynamicDir(NodeFactory[DynamicDirConfig]):
     """The factory."""
 
+    name = "dynamic-dir"
     creates: ClassVar[Creates] = "directory"
     model = DynamicDirConfig
     summary = "a directory of computed nodes that refer to each other"

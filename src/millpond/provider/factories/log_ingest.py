@@ -75,6 +75,7 @@ class Stream:
 class LogIngest(ConfiguredFactory[LogIngestConfig]):
     """The factory."""
 
+    name = NAME
     creates: ClassVar[Creates] = "executable"
     model = LogIngestConfig
     summary = "appends what is new in rotating log files, when it is run"

@@ -50,6 +50,7 @@ class MaterializeConfig(Config):
 class Materialize(ConfiguredFactory[MaterializeConfig]):
     """The factory."""
 
+    name = "materialize"
     creates: ClassVar[Creates] = "executable"
     model = MaterializeConfig
     modes: tuple[str, ...] = ("refresh", "always")

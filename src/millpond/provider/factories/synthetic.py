@@ -24,7 +24,7 @@ from pydantic import Field, field_validator, model_validator
 
 from millpond.fs.entry import to_micros
 from millpond.plan import types as t
-from millpond.provider.durations import Micros
+from millpond.provider.durations import Micros, Phase
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.kept import scan_of
 from millpond.provider.rows import ALL, Asked, Piece, key_of
@@ -52,7 +52,7 @@ class Component(Config):
     type: Literal["sine", "triangle", "square", "line", "noise"]
     amplitude: float = 1.0
     period: Micros = 86_400_000_000
-    phase: Micros | Literal[0] = 0
+    phase: Phase = 0
     offset: float = 0.0
     slope: float = 0.0
     seed: int = 0

@@ -20,12 +20,13 @@ from urllib.parse import quote
 from jinja2 import TemplateNotFound
 from pydantic import model_validator
 
-from millpond.base.errors import FactoryConfigError, PathNotFoundError, PathSyntaxError
+from millpond.base.errors import FactoryConfigError, PathNotFoundError
 from millpond.fs.entry import EntryType
-from millpond.fs.paths import check_name, split
-from millpond.provider.captures import filled
+from millpond.fs.paths import split
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
 from millpond.provider.folders import folders
+from millpond.provider.outpaths import OutPattern, out_path
+from millpond.provider.patterns import PatternUrl
 from millpond.provider.templating.inputs import Input
 from millpond.provider.templating.jinja import check_syntax, render
 
@@ -40,8 +41,8 @@ NAME: Final = "template"
 class TemplateConfig(Config):
     """What files are about, how they are named, and their template: a path, or the text itself."""
 
-    in_pattern: str
-    out_pattern: str
+    in_pattern: PatternUrl
+    out_pattern: OutPattern
     template_file: str | None = None
     template: str | None = None
 
@@ -55,6 +56,7 @@ class TemplateConfig(Config):
 class Template(NodeFactory[TemplateConfig]):
     """The factory."""
 
+    name = NAME
     creates: ClassVar[Creates] = "directory"
     model = TemplateConfig
     summary = "files rendered from a template, one for each group of paths"
@@ -92,23 +94,9 @@ class Template(NodeFactory[TemplateConfig]):
 def _directory(config: TemplateConfig, said: str, reading: Reading) -> Mapping[str, Entry]:
     groups: dict[str, list[Match]] = {}
     for match in sorted(reading.match(config.in_pattern), key=lambda match: match.path):
-        groups.setdefault(_out(config.out_pattern, match), []).append(match)
+        groups.setdefault(out_path(config.out_pattern, match), []).append(match)
     leaves = {out: _leaf(config, said, out, found, reading) for out, found in groups.items()}
     return folders(leaves, factory=NAME, identity=said)
-
-
-def _out(pattern: str, match: Match) -> str:
-    out = filled(pattern, match.captures).strip("/")
-    try:
-        for name in out.split("/"):
-            check_name(name, path=f"/{out}")
-    except PathSyntaxError as error:
-        raise FactoryConfigError(
-            f"{pattern!r} is {out!r} for {match.path}: {error.message}",
-            place=("out_pattern",),
-            hint="$0 is what the first wildcard of in_pattern stands for",
-        ) from None
-    return out
 
 
 def _leaf(

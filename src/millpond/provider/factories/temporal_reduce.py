@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field, field_validator
 
-from millpond.base.errors import FactoryConfigError
 from millpond.fs.entry import EntryType
-from millpond.provider.captures import filled
-from millpond.provider.durations import parse_micros
+from millpond.provider.durations import Length, parse_micros
 from millpond.provider.factory import KINDS, Config, Creates, Entry, NodeFactory
 from millpond.provider.folders import folders
+from millpond.provider.outpaths import OutPattern, out_path
+from millpond.provider.patterns import PatternUrl
 from millpond.provider.reduce.holistic import HOLISTIC, is_holistic
 from millpond.provider.reduce.measures import MERGEABLE
 from millpond.provider.reduce.reduced import ReducedRows
@@ -58,10 +58,10 @@ class Aggregation(Config):
 class TemporalReduceConfig(Config):
     """What is reduced, and how."""
 
-    in_pattern: str
-    out_pattern: str
+    in_pattern: PatternUrl
+    out_pattern: OutPattern
     time_column: str | None = None
-    resolutions: list[str] = Field(min_length=1)
+    resolutions: list[Length] = Field(min_length=1)
     aggregations: list[Aggregation] = Field(min_length=1)
     transforms: list[Any] = Field(default_factory=list)
 
@@ -77,6 +77,7 @@ class TemporalReduceConfig(Config):
 class TemporalReduce(NodeFactory[TemporalReduceConfig]):
     """The factory."""
 
+    name = NAME
     creates: ClassVar[Creates] = "directory"
     model = TemporalReduceConfig
     summary = "series reduced to buckets of time, at several resolutions"
@@ -94,13 +95,9 @@ class TemporalReduce(NodeFactory[TemporalReduceConfig]):
 def _directory(config: TemporalReduceConfig, said: str, reading: Reading) -> Mapping[str, Entry]:
     groups: dict[str, list[Match]] = {}
     for match in reading.match(config.in_pattern):
-        groups.setdefault(filled(config.out_pattern, match.captures).strip("/"), []).append(match)
+        groups.setdefault(out_path(config.out_pattern, match), []).append(match)
     leaves: dict[str, Entry] = {}
     for out, matches in groups.items():
-        if not out:
-            raise FactoryConfigError(
-                f"{config.out_pattern!r} names nothing", place=("out_pattern",), hint="$0"
-            )
         reduction = Reduction(config, matches, reading.at(f"{reading.path}/{out}"))
         for resolution in config.resolutions:
             path = f"{out}/res={resolution}.series"

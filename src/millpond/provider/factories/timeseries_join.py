@@ -8,8 +8,9 @@
         - {pattern: "series:///mill", scope: Mill}
 
 Columns are named `Weir.level`. Inputs of one scope are united first, so a sensor that was swapped
-is one column. Where a scope has several values at one time, the largest counts. `begin` and `end`
-of a range belong to it, or `end` does not if the next one begins there.
+is one column; `scope: $0` gives each path the scope that the first wildcard stands for there.
+Where a scope has several values at one time, the largest counts. `begin` and `end` of a range
+belong to it, or `end` does not if the next one begins there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.fs.entry import to_micros
@@ -27,7 +28,9 @@ from millpond.plan.expr import col
 from millpond.plan.lineage import source_column
 from millpond.plan.types import is_orderable
 from millpond.plan.unite import union_by_name
+from millpond.provider.captures import check_captures, filled
 from millpond.provider.factory import Config, Creates, RowsFactory
+from millpond.provider.patterns import PatternUrl
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
 from millpond.provider.timed import timed
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from millpond.plan.expr import Named
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
-    from millpond.provider.reading import Reading
+    from millpond.provider.reading import Match, Reading
     from millpond.provider.rows import Rows
 
 NAME: Final = "timeseries-join"
@@ -74,11 +77,18 @@ class TimeRange(Config):
 class Input(Config):
     """One input: a path or a pattern, and before which names its columns have its scope."""
 
-    pattern: str
+    pattern: PatternUrl
     scope: str | None = None
     transforms: list[Any] = Field(default_factory=list)
     range: TimeRange = Field(default_factory=TimeRange)
     columns: list[str] | None = None
+
+    @field_validator("scope")
+    @classmethod
+    def _has_captures(cls, scope: str | None, info: ValidationInfo) -> str | None:
+        if scope is not None and "pattern" in info.data:
+            check_captures(scope, info.data["pattern"])
+        return scope
 
 
 class TimeseriesJoinConfig(Config):
@@ -98,11 +108,27 @@ class JoinedRows:
         self._reading = reading
 
     @cached_property
+    def _matched(self) -> list[tuple[Input, list[Match]]]:
+        """The inputs and their paths; paths whose captures give other scopes are inputs apart."""
+        found: list[tuple[Input, list[Match]]] = []
+        for each in self._config.inputs:
+            scopes: dict[str | None, list[Match]] = {}
+            for match in self._reading.match(each.pattern):
+                scope = None if each.scope is None else filled(each.scope, match.captures)
+                scopes.setdefault(scope, []).append(match)
+            apart = [(each.model_copy(update={"scope": n}), some) for n, some in scopes.items()]
+            found += apart or [(each, [])]
+        return found
+
+    @cached_property
+    def _given(self) -> list[Input]:
+        return [each for each, _ in self._matched]
+
+    @cached_property
     def _inputs(self) -> dict[str, Rows]:
         """The inputs that have any path; one without is empty."""
         found: dict[str, Rows] = {}
-        for number, each in enumerate(self._config.inputs):
-            matches = self._reading.match(each.pattern)
+        for number, (each, matches) in enumerate(self._matched):
             if matches:
                 found[str(number)] = self._reading.united(each.pattern, matches)
         if not found:
@@ -117,10 +143,13 @@ class JoinedRows:
     def _ends(self) -> dict[str, Asked]:
         """The range of each input, which ends before the next of its scope begins."""
         found: dict[str, Asked] = {}
-        for number, each in enumerate(self._config.inputs):
+        begins: dict[str | None, set[int | None]] = {}
+        for each in self._given:
+            begins.setdefault(each.scope, set()).add(each.range.asked.start)
+        for number, each in enumerate(self._given):
             asked = each.range.asked
-            begins = {o.range.asked.start for o in self._config.inputs if o.scope == each.scope}
-            if asked.end is not None and asked.end in begins and asked.end != asked.start:
+            is_followed = asked.end in begins[each.scope] and asked.end != asked.start
+            if asked.end is not None and is_followed:
                 asked = Asked(asked.start, asked.end - 1)
             found[str(number)] = asked
         return found
@@ -130,11 +159,11 @@ class JoinedRows:
         """The time, under the same name in all inputs."""
         names: dict[str, str] = {}
         for name, rows in self._inputs.items():
-            each = self._config.inputs[int(name)]
+            each = self._given[int(name)]
             schema = self._reading.transformed(shape_of(rows), each.transforms).schema
             names.setdefault(time_column(schema, self._config.time_column, path=rows.path), name)
         if len(names) > 1:
-            shown = " and ".join(f"{n!r} of {self._config.inputs[int(i)].pattern}"
+            shown = " and ".join(f"{n!r} of {self._given[int(i)].pattern}"
                                  for n, i in names.items())  # fmt: skip
             raise SchemaError(
                 f"{self.path}: the time is {shown}", hint="rename it by a transform: column-rename"
@@ -143,7 +172,7 @@ class JoinedRows:
 
     def _prepared(self, name: str, rows: Plan) -> Plan:
         """An input as it goes into the join: transformed, in its range, under its scope."""
-        given, time = self._config.inputs[int(name)], self.time_column
+        given, time = self._given[int(name)], self.time_column
         plan = self._reading.transformed(rows, given.transforms)
         plan = in_range(plan, time, self._ends[name]).filter(col(time).is_not_null())
         chosen = [n for n in plan.schema.names if n != time]
@@ -159,7 +188,7 @@ class JoinedRows:
     def _join(self, plans: Mapping[str, Plan]) -> Plan:
         """One row for each time: all inputs under each other, then one of what is not null."""
         time = self.time_column
-        inputs = self._config.inputs
+        inputs = self._given
         parts = {
             f"{inputs[int(name)].pattern} (input {int(name) + 1})": self._prepared(name, plan)
             for name, plan in plans.items()
@@ -202,7 +231,7 @@ class JoinedRows:
         )
 
     def _timed(self, name: str, rows: Rows) -> Rows:
-        transforms = self._config.inputs[int(name)].transforms
+        transforms = self._given[int(name)].transforms
         return timed(
             rows, self.time_column, lambda plan: self._reading.transformed(plan, transforms)
         )
@@ -215,9 +244,9 @@ class JoinedRows:
     @cached_property
     def _salt(self) -> str:
         config = self._config
-        transforms = [self._reading.transforms_key(each.transforms) for each in config.inputs]
+        transforms = [self._reading.transforms_key(each.transforms) for each in self._given]
         post = self._reading.transforms_key(config.post_transforms)
-        said = [each.model_dump_json(exclude={"transforms"}) for each in config.inputs]
+        said = [each.model_dump_json(exclude={"transforms"}) for each in self._given]
         return key_of("joined", self.time_column, said, transforms, post, self.schema)
 
     @cached_property

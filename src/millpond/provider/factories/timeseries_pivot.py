@@ -27,6 +27,7 @@ from millpond.plan.types import STRING, is_orderable
 from millpond.plan.unite import fitted
 from millpond.provider.factories.timeseries_join import Input, JoinedRows, TimeseriesJoinConfig
 from millpond.provider.factory import Config, Creates, RowsFactory
+from millpond.provider.patterns import PatternUrl
 from millpond.provider.reduce.partials import cover
 from millpond.provider.rows import ALL, Asked, Piece, key_of, shape_of
 from millpond.provider.stretches import Stretches
@@ -50,10 +51,10 @@ MOST_VALUES: Final = 10_000
 class TimeseriesPivotConfig(Config):
     """One of the two forms."""
 
-    in_pattern: str | None = None
+    in_pattern: PatternUrl | None = None
     pivot_column: str | None = None
     value_column: str | None = None
-    pattern: str | None = None
+    pattern: PatternUrl | None = None
     columns: list[str] = Field(default_factory=list)
     time_column: str | None = None
     transforms: list[Any] = Field(default_factory=list)
@@ -211,7 +212,7 @@ def _wide(config: TimeseriesPivotConfig, reading: Reading) -> JoinedRows:
     inputs = [
         Input(
             pattern=f"{scheme}{match.path}",
-            scope=names[match.path],
+            scope=names[match.path].replace("$", "$$"),
             columns=config.columns,
             transforms=config.transforms,
         )

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from millpond.base.errors import MillpondError, SourceError, UrlError
 from millpond.provider.formats.format import FORMATS, Format, Options, Source, format_named
 from millpond.provider.formats.packed import compression_of
+from millpond.provider.mistakes import in_words, mistakes
 from millpond.provider.rows import key_of
 from millpond.provider.url import parse
 
@@ -140,10 +141,14 @@ def _options(made: Format[Any], given: Mapping[str, str], scheme: str, text: str
     try:
         found: Options = made.options.model_validate(given)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        first = mistakes(error)[0]
+        if not first["loc"]:
+            raise UrlError(f"the options of {text!r} don't fit", url=text,
+                           hint=in_words(first)) from None  # fmt: skip
         name = str(first["loc"][0])
-        said = str(first["msg"]).removeprefix("Value error, ")
         raise UrlError(
-            f"the option {name} in {text!r} can't be {given[name]!r}", url=text, hint=said
+            f"the option {name} in {text!r} can't be {given[name]!r}",
+            url=text,
+            hint=in_words(first),
         ) from None
     return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.plan import types as t
 from millpond.plan.sources import File, Scan
-from millpond.plan.unite import united_schema
+from millpond.plan.unite import innermost, may_round, misfit, united_schema
 from millpond.provider.formats.guess import settled
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import TIME_COLUMNS, in_range
@@ -50,7 +50,21 @@ class FormatRows:
         for image in self.images:
             distinct.setdefault(str(image.columns), image)
         columns = {image.name: image.columns for image in distinct.values()}
-        return settled(united_schema(columns, texts=self._reader.format.guesses))
+        format_ = self._reader.format
+        found = united_schema(columns, texts=format_.guesses and not format_.is_image)
+        self._check_exact(found)
+        return settled(found)
+
+    def _check_exact(self, united: t.Struct) -> None:
+        """Refuse whole numbers that would lose digits, since another file has fractions."""
+        for image in self.images:
+            for name, number in image.large.items():
+                mine, wanted = image.columns.field(name), united.field(name)
+                if may_round(mine.type, wanted.type):
+                    there = next(i for i in self.images if _is_fractional(i.columns.get(name)))
+                    why = f", and {number} is beyond what a double holds exactly"
+                    both = (mine, image.name), (there.columns.field(name), there.name)
+                    raise misfit(name, *both, why=why)
 
     @cached_property
     def time_column(self) -> str | None:
@@ -106,14 +120,19 @@ class FormatRows:
             return Scan("parquet", (), self.schema)
         return plans[0] if len(plans) == 1 else Union(tuple(plans))
 
-    def _scan_run(self, casts: frozenset[str], images: Sequence[Image]) -> Plan:
+    def _scan_run(self, casts: frozenset[t.Field], images: Sequence[Image]) -> Plan:
         from millpond.plan.unite import fitted
 
-        fields = (t.Field(f.name, t.LONG) if f.name in casts else f for f in self.schema)
+        own = {field.name: field for field in casts}
+        fields = (own.get(f.name, f) for f in self.schema)
         files = tuple(File(image.path, image.size, image.rows) for image in images)
         return fitted(Scan("parquet", files, t.Struct(tuple(fields))), self.schema)
 
-    def _casts(self, image: Image) -> frozenset[str]:
+    def _casts(self, image: Image) -> frozenset[t.Field]:
         """The columns that are longs there and doubles in all files together: scans refuse that."""
-        pairs = ((f, image.columns.get(f.name)) for f in self.schema if f.type == t.DOUBLE)
-        return frozenset(f.name for f, mine in pairs if mine is not None and mine.type == t.LONG)
+        pairs = ((mine, self.schema.field(mine.name)) for mine in image.columns)
+        return frozenset(mine for mine, wanted in pairs if may_round(mine.type, wanted.type))
+
+
+def _is_fractional(field: t.Field | None) -> bool:
+    return field is not None and t.is_fractional(innermost(field.type))

@@ -98,9 +98,13 @@ class Reduction:
                     hint="choose other columns, or cast it by a transform",
                 )
             chosen = [name for name in names if matching(pattern, name) is not None]
-            if not chosen and not {"*", "?"} & set(pattern):
+            if not chosen:
+                is_pattern = bool({"*", "?"} & set(pattern))
                 raise SchemaError(
-                    f"{self.source.path} has no column {pattern!r}", hint=self._input.near(pattern)
+                    f"{self.source.path} has no column {pattern!r}, of which {kind} is asked for",
+                    hint=f"its columns are {', '.join(names) or 'none'}"
+                    if is_pattern
+                    else self._input.near(pattern),
                 )
             found += [Wanted(name, kind) for name in chosen if _fits(kind, name, self._input)]
         return found
