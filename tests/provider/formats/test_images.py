@@ -6,7 +6,6 @@ import gzip
 import io
 import shutil
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from millpond.steward.rows.host import host_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from millpond.plan.node import Plan
     from millpond.provider.kept import Counts
