@@ -202,3 +202,14 @@ def test_nothing_is_printed(spark: SparkSession, capfd: pytest.CaptureFixture[st
     sql_fails(spark, "SELECT nope FROM range(1)")
     fails(spark.sql("SELECT 1 / (id - 1) FROM range(3)"))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.spark
+def test_a_table_that_is_no_input_is_told_without_advice_about_catalogs(
+    spark: SparkSession,
+) -> None:
+    error = translate(sql_fails(spark, "SELECT 1\nFROM other"))
+    assert isinstance(error, SqlError)
+    assert error.message == "there is no table `other` (line 2, column 6)"
+    assert (error.line, error.column) == (2, 6)
+    assert "source" in (error.hint or "")

@@ -122,6 +122,11 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
     if _is_analysis(error):
         line, column = _position(error, texts)
         where = f" (line {line}, column {column})" if line is not None else ""
+        if family == "TABLE_OR_VIEW_NOT_FOUND":
+            # Spark's own advice is about catalogs, and dropping views.
+            message = f"there is no table {_parameters(error).get('relationName', '')}".rstrip()
+            hint = "a query reads its inputs by their names; that of pond cat --sql is source"
+            return SqlError(f"{message}{where}", line=line, column=column, hint=hint)
         return SqlError(f"{message}{where}", line=line, column=column)
     if _is_memory(texts):
         hint = "give Spark more with spark.driver_memory, or ask for fewer or narrower rows"
