@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,19 @@ def test_a_file_that_is_damaged_in_the_middle_is_named(tmp_path: Any) -> None:
     path.write_bytes(stored)
     with pytest.raises(SourceError, match=r"a\.parquet can't be read"):
         list(source_of(str(path)).group(0).parts(t.Struct.of(n=t.LONG), None))
+
+
+def test_a_row_group_that_ends_too_soon_is_damaged(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(TABLE, path)
+    source = source_of(path)
+    parts = source.read_parts
+
+    def two_of_them(group: int, leaves: list[int], size: int) -> Any:
+        return islice(parts(group, leaves, size), 2)
+
+    monkeypatch.setattr(source, "read_parts", two_of_them)
+    with pytest.raises(SourceError, match=r"fewer rows than its footer says"):
+        list(source.group(0).parts(t.Struct.of(n=t.LONG), None))

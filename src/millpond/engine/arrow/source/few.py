@@ -58,7 +58,10 @@ class FewTexts:
         if has_nulls(chunk):
             return False
         start = chunk.dictionary_page_offset or chunk.data_page_offset
-        stored = memoryview(source.file.read_at(chunk.total_compressed_size, start))
+        try:
+            stored = memoryview(source.file.read_at(chunk.total_compressed_size, start))
+        except (OSError, ValueError):  # pyarrow will say what is wrong
+            return False
         texts = pick(stored, kind, chunk.compression, rows)
         if texts is not None:
             self._picked[leaf] = rows, texts

@@ -77,9 +77,12 @@ class RowGroup:
         start, parts = 0, self.source.read_parts(self.number, leaves, PART_ROWS)
         while start < self.rows:
             try:
-                tables = next(parts)
-            except READ_ERRORS as error:
+                tables = next(parts, None)
+            except (*READ_ERRORS, ValueError) as error:  # ValueError: leaves of unlike lengths
                 raise unreadable(self.source.path, error) from error
+            if tables is None:
+                message = f"a row group of {self.source.path} has fewer rows than its footer says"
+                raise damaged(self.source.path, message)
             raw: dict[str, pa.Array] = {}
             self._add(raw, tables)
             end = start + tables[0].num_rows
