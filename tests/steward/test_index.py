@@ -347,7 +347,8 @@ def test_readers_see_whole_transactions_while_others_write(
         writer.start()
     reader = mp.open(place)
     seen = 0
-    while any(writer.is_alive() for writer in writers):
+    # Writers may be quicker than the first index: then it is looked at when they are done.
+    while not seen or any(writer.is_alive() for writer in writers):
         found = opened(reader)
         if found is None:
             rebuild(index_of(reader), reader.oplog.latest())
@@ -358,5 +359,4 @@ def test_readers_see_whole_transactions_while_others_write(
             name[:-1] for name in names if name.endswith("y")
         }
         seen += 1
-    assert seen > 0
     assert len(mp.open(place).read().children("/")) == 48

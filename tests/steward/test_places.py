@@ -90,7 +90,7 @@ def test_urls_of_the_pond() -> None:
         ("file:///a", "host://", "write host:///a"),
         ("host+csv:///a?delimitr=;", "delimitr", "delimiter, quote, escape, has_header"),
         ("csv:///a?delimiter=;;", "delimiter", "one character"),
-        ("host+csv:///a?has_header=maybe", "has_header", "boolean"),
+        ("host+csv:///a?has_header=maybe", "has_header", "true or false"),
         ("parquet:///a?b=c", "'b'", "parquet has none"),
         ("host:///a?b=c", "'b'", "%3F"),
         ("series:///a?b=c", "'b'", "%3F"),
