@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from millpond.base.settings import ArrowSettings
+from millpond.engine.arrow.context import Context
 from millpond.engine.arrow.source import few
+from millpond.engine.arrow.source.files import Files
 from millpond.engine.arrow.source.pages import TextLeaf, has_nulls, pick
 from millpond.engine.arrow.source.pages.hybrid import MOST_RUNS, is_all, numbers_at
+from millpond.engine.arrow.source.parquet import ParquetSource
+from millpond.plan import types as t
+from millpond.plan.counters import Counters
 from millpond.plan.expr import col, element, path
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ROWS = 20_000
 CODECS = ("none", "snappy", "gzip", "brotli", "zstd")
@@ -237,3 +246,18 @@ def test_lists_of_few_texts_are_judged_by_text(run: Any, parquet: Any) -> None:
     assert [row["n"] for row in rows] == [i for i in range(1_000) if i % 7 in (2, 3)]
     rows, _ = run(scan.filter(col("labels").all(element() == "p0")).select("n"))
     assert [row["n"] for row in rows] == [i for i in range(ROWS) if i % 7 in (1, 5)]
+
+
+def test_rows_that_were_not_picked_are_picked_when_they_are_asked_for(
+    tmp_path: Path, picks: list[int]
+) -> None:
+    """Top-k looks at a row group twice, and at more rows the second time."""
+    file = str(tmp_path / "a.parquet")
+    pq.write_table(events(), file)
+    source = ParquetSource(file, {}, Context(ArrowSettings(), Counters(), Files()))
+    wanted = t.Struct.of(who=t.Struct.of(name=t.STRING))
+    group = source.group(0)
+    for rows in ([3, 50, 700], [50], [3, 50, 9_000]):
+        found = group.columns(wanted, np.array(rows)).column("who")
+        assert found.to_pylist() == [{"name": f"user-{row}"} for row in rows]
+    assert picks == [3, 3]  # the second time they were there
