@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import MillpondError
+from millpond.engine.spark.lambdas import each
 from millpond.engine.spark.stored import footer_bytes
 from millpond.engine.spark.types import to_spark
 from millpond.plan.types import LONG, TIMESTAMP, TIMESTAMP_NTZ, Field, List, Map, Struct
@@ -54,10 +55,13 @@ def in_micros(column: Column, held: DataType, wanted: DataType, context: Context
         made = f.when(column.isNotNull(), f.struct(*members))
     elif isinstance(held, List) and isinstance(wanted, List):
         element = (held.element, wanted.element)
-        made = f.transform(column, lambda x: in_micros(x, *element, context))
+        made = each(context.api, "transform", column, lambda x: in_micros(x, *element, context))
     elif isinstance(held, Map) and isinstance(wanted, Map):
         value = (held.value, wanted.value)
-        made = f.transform_values(column, lambda _, x: in_micros(x, *value, context))
+        values = each(
+            context.api, "transform", f.map_values(column), lambda x: in_micros(x, *value, context)
+        )
+        made = f.map_from_arrays(f.map_keys(column), values)
     else:
         thousand = f.lit(1000)
         towards_zero = f.call_function("div", column, thousand)

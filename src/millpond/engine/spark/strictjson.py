@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millpond.engine.spark.lambdas import each
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -57,6 +58,6 @@ def _may_be(kind: Column, given: Column, type_: t.DataType, api: Api) -> Column:
         made = kind.isin("ARRAY<STRING>", "ARRAY<VOID>", "ARRAY<>")
     elif isinstance(type_, t.Map) and type_.value == t.STRING:
         values = f.map_values(f.try_variant_get(given, "$", "map<string,variant>"))
-        texts = f.forall(values, lambda x: f.schema_of_variant(x).isin("STRING", "VOID"))
+        texts = each(api, "forall", values, lambda x: f.schema_of_variant(x).isin("STRING", "VOID"))
         made = kind.startswith("OBJECT<") & f.coalesce(texts, f.lit(False))
     return made

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.api import balanced
 from millpond.engine.spark.faults import PATH, fault
+from millpond.engine.spark.lambdas import each
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _checks(value: Column, type_: t.DataType, context: Context) -> Iterator[Colu
 
 def _each(values: Column, element: t.DataType, context: Context) -> Iterator[Column]:
     if _has_text(element):
-        yield context.functions.forall(values, lambda one: _is_valid(one, element, context))
+        yield each(context.api, "forall", values, lambda one: _is_valid(one, element, context))
 
 
 def _has_text(type_: t.DataType) -> bool:

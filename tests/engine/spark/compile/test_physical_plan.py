@@ -61,6 +61,32 @@ def test_nested_columns_are_pruned_and_pushed(engine: Any, table_scan: Any) -> N
     assert "GreaterThan(tree.deep.n,0)" in text
 
 
+def test_a_question_about_one_member_is_asked_of_a_list_of_members(
+    engine: Any, table_scan: Any
+) -> None:
+    text = physical(engine, table_scan.filter(path("tree.list").any(path("q").contains("x"))))
+    assert re.search(r"exists\(tree#\d+\.list\.q, ", text), text
+    text = physical(engine, table_scan.filter(path("tree.list").any(path("q") == "x")))
+    assert re.search(r"array_contains\(tree#\d+\.list\.q, x\)", text), text
+    both = path("tree.list").any((path("q") == "x") & (path("p") > 1))
+    assert re.search(r"exists\(tree#\d+\.list, ", physical(engine, table_scan.filter(both)))
+
+
+def test_a_query_with_lambdas_is_the_same_code_when_it_is_asked_again(
+    engine: Any, table_scan: Any
+) -> None:
+    def code() -> str:
+        wanted = path("tree.list").any((path("q") != "x") & (path("p") > 1))
+        df = engine.to_dataframe(table_scan.filter(wanted).select("a"), ordered=False)
+        debug = df.sparkSession._jvm.org.apache.spark.sql.execution.debug
+        text = str(debug.package.codegenString(df._jdf.queryExecution().executedPlan()))
+        return "\n".join(re.findall(r"^/\* \d+ \*/.*$", text, re.MULTILINE))
+
+    first = code()
+    assert "element_1" in first
+    assert code() == first
+
+
 def test_only_the_columns_of_the_result_are_read(engine: Any, table_scan: Any) -> None:
     assert "ReadSchema: struct<s:string>" in physical(engine, table_scan.select("s"))
     counted = physical(engine, table_scan.aggregate(n=agg.count()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import place
+from millpond.engine.spark.lambdas import each
 from millpond.engine.spark.types import to_spark
 from millpond.plan import types as t
 
@@ -88,10 +89,11 @@ def _plain(column: Column, target: t.DataType, *, on_error: str) -> Column:
 def _each(column: Column, source: t.List, target: t.List, *, on_error: str, api: Api) -> Column:
     if source.element in (target.element, t.NULL):
         return column.cast(to_spark(target))
-    made: Column = api.functions.transform(
-        column, lambda x: cast(x, source.element, target.element, on_error=on_error, api=api)
-    )
-    return made
+
+    def one(element: Column) -> Column:
+        return cast(element, source.element, target.element, on_error=on_error, api=api)
+
+    return each(api, "transform", column, one)
 
 
 def _condition(column: Column, source: t.DataType, target: t.DataType, api: Api) -> Column | None:

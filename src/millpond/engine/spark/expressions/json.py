@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.casts import LOCAL_MOMENT, MOMENT, from_text
+from millpond.engine.spark.lambdas import each
 from millpond.engine.spark.types import to_spark
 from millpond.plan import types as t
 
@@ -123,8 +124,13 @@ def _needs_work(type_: t.DataType) -> bool:
 def _list(column: Column, element: t.DataType, api: Api) -> Column:
     """Every element; one that does not fit makes the list one that does not fit."""
     f = api.functions
-    unfit = f.exists(column, lambda x: x.isNotNull() & _finished(x, element, api).isNull())
-    made: Column = f.when(~unfit, f.transform(column, lambda x: _finished(x, element, api)))
+
+    def is_unfit(one: Column) -> Column:
+        return one.isNotNull() & _finished(one, element, api).isNull()
+
+    unfit = each(api, "exists", column, is_unfit)
+    finished = each(api, "transform", column, lambda one: _finished(one, element, api))
+    made: Column = f.when(~unfit, finished)
     return made
 
 
@@ -141,7 +147,7 @@ def _map(column: Column, value: t.DataType, api: Api) -> Column:
         )
         return found
 
-    single = f.map_from_arrays(distinct, f.transform(distinct, last))
+    single = f.map_from_arrays(distinct, each(api, "transform", distinct, last))
     unique = f.array_size(distinct) == f.array_size(keys)
     made: Column = f.when(unique, column).otherwise(single)
     if _needs_work(value):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millpond.engine.spark.lambdas import each
 from millpond.plan.paths import Each, Index, Name, Step
 from millpond.plan.types import DataType, List, Map, Struct
 
@@ -62,8 +63,7 @@ def _one(type_: DataType, steps: list[Step], api: Api) -> _Apply:
 
 def _each(type_: DataType, steps: list[Step], inner: _Apply, api: Api) -> _Apply:
     def apply(column: Column) -> Column:
-        mapped: Column = api.functions.transform(_steps(column, type_, steps, api), inner)
-        return mapped
+        return each(api, "transform", _steps(column, type_, steps, api), inner)
 
     return apply
 

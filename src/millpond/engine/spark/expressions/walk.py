@@ -15,6 +15,8 @@ from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import made_for
 from millpond.engine.spark.expressions.paths import follow
+from millpond.engine.spark.expressions.quantifiers import question_of, sought_element
+from millpond.engine.spark.lambdas import each
 from millpond.plan.bound import (
     BoundCall,
     BoundCast,
@@ -25,7 +27,6 @@ from millpond.plan.bound import (
     BoundQuantifier,
 )
 from millpond.plan.paths import Name
-from millpond.plan.types import DataType, List, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from millpond.engine.spark.api import Api
+    from millpond.plan.types import DataType, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +102,17 @@ class Expressions:
         return self._quantifier(node, args[0])
 
     def _quantifier(self, node: BoundQuantifier, elements: Column) -> Column:
-        f = self.api.functions
-        assert isinstance(node.list.type, List)
-        inner = node.list.type.element
-        sought = sought_element(node)
+        question = question_of(node)
+        for member in question.members:
+            elements = elements.getField(member)
+        sought = sought_element(node.kind, question.predicate)
         if sought is not None:
             # The same three values as `exists`, without a lambda for each element.
-            found: Column = f.array_contains(elements, self._build(sought, []))
+            found: Column = self.api.functions.array_contains(elements, self._build(sought, []))
             return found
-        function = f.exists if node.kind == "any" else f.forall
-        made: Column = function(elements, lambda x: self._compile(node.predicate, x, inner))
-        return made
-
-
-def sought_element(node: BoundQuantifier) -> BoundLiteral | None:
-    """The literal of `any(list, element = literal)`; None if it is another question."""
-    test = node.predicate
-    if node.kind != "any" or not isinstance(test, BoundCall) or test.function != "eq":
-        return None
-    paths = [arg for arg in test.args if isinstance(arg, BoundPath) and not arg.steps]
-    given = [arg for arg in test.args if isinstance(arg, BoundLiteral) and arg.value is not None]
-    return given[0] if len(paths) == len(given) == 1 else None
+        return each(
+            self.api,
+            "exists" if node.kind == "any" else "forall",
+            elements,
+            lambda x: self._compile(question.predicate, x, question.element),
+        )

@@ -1,0 +1,70 @@
+"""Functions that take a lambda for each element of a list, such as `exists` and `transform`.
+
+PySpark numbers the variables of lambdas through, and Spark writes their names into the code that it
+generates: the same query, asked again, would be other code, compiled once more and slow until the
+JVM has seen enough of it. Here a variable is named by how deep it stands, so the code is the same.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column
+
+    from millpond.engine.spark.api import Api
+
+_DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
+
+
+def each(api: Api, name: str, elements: Column, function: Callable[[Column], Column]) -> Column:
+    """Spark's function of this name over a list, with a lambda of one variable."""
+    from millpond.engine.spark.api import is_classic
+
+    depth = _DEPTH.get() + 1
+    token = _DEPTH.set(depth)
+    try:
+        made = _classic if is_classic(api.session) else _remote
+        return made(api, name, elements, function, f"element_{depth}")
+    finally:
+        _DEPTH.reset(token)
+
+
+def _classic(
+    api: Api, name: str, elements: Any, function: Callable[[Any], Any], variable: str
+) -> Column:
+    from pyspark.sql.classic.column import Column
+
+    session: Any = api.session
+    jvm = session.sparkContext._jvm  # noqa: SLF001 - no public way leads to a variable's name
+    nodes = jvm.org.apache.spark.sql.internal
+    origin = getattr(nodes.UnresolvedNamedLambdaVariable, "apply$default$2")()
+    made = jvm.org.apache.spark.sql.Column(nodes.UnresolvedNamedLambdaVariable(variable, origin))
+    body = function(Column(made))
+    utils = jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    applied = utils.lambdaFunction(body._jc, _sequence(jvm, made))  # noqa: SLF001
+    return Column(utils.fn(name, _sequence(jvm, elements._jc, applied)))  # noqa: SLF001
+
+
+def _sequence(jvm: Any, *items: Any) -> Any:
+    return jvm.PythonUtils.toSeq(list(items))
+
+
+def _remote(
+    api: Api, name: str, elements: Any, function: Callable[[Any], Any], variable: str
+) -> Column:
+    from pyspark.sql.connect.column import Column
+    from pyspark.sql.connect.expressions import (
+        LambdaFunction,
+        UnresolvedFunction,
+        UnresolvedNamedLambdaVariable,
+    )
+
+    del api
+    made = UnresolvedNamedLambdaVariable([variable])
+    body: Any = function(Column(made))
+    applied = LambdaFunction(body._expr, [made])  # noqa: SLF001
+    return Column(UnresolvedFunction(name, [elements._expr, applied]))  # noqa: SLF001
