@@ -67,6 +67,11 @@ class FewTexts:
             self._picked[leaf] = rows, texts
         return texts is not None
 
+    def names(self, leaves: list[int]) -> frozenset[str]:
+        """The columns to which picked texts belong."""
+        kinds = (self._source.text_leaf(leaf) for leaf in leaves)
+        return frozenset(kind.steps[0] for kind in kinds if kind is not None)
+
     def add_to(self, columns: dict[str, pa.Array], leaves: list[int]) -> None:
         """Put picked texts where they belong, among columns of the same rows."""
         for leaf in leaves:

@@ -10,20 +10,24 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.choice import Left, Picked
 from millpond.engine.arrow.source.conform import conform
 from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.utf8 import is_utf8
 from millpond.plan.arrow import to_arrow
+from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from millpond.base.errors import SourceError
+    from millpond.engine.arrow.source.choice import Choice
     from millpond.engine.arrow.source.parquet import ParquetSource
-    from millpond.plan.types import Field, Struct
+    from millpond.plan.types import DataType, Field
 
 # A damaged footer can hold names that are no UTF-8.
 READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
@@ -57,22 +61,37 @@ class RowGroup:
         texts: frozenset[str] = frozenset(),
     ) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
+        return self._columns(wanted, rows, None if rows is None else Picked(rows), texts)
+
+    def _columns(
+        self,
+        wanted: Struct,
+        rows: NDArray[np.int64] | None,
+        choice: Choice | None,
+        texts: frozenset[str],
+    ) -> pa.RecordBatch:
         picked = self._decode(self.source.select(wanted), rows)
-        count = self.rows if rows is None else len(rows)
-        columns = _chosen(self._raw, self.source.in_file(wanted).names, rows)
+        columns = self._chosen(self._raw, wanted, choice, self._few.names(picked))
         self._few.add_to(columns, picked)
-        return self._batch(wanted, columns, count, texts)
+        return self._batch(wanted, columns, choice, texts, self.rows)
 
     def parts(
         self,
         wanted: Struct,
         rows: NDArray[np.int64] | None,
+        gone: NDArray[np.int64] | None,
         texts: frozenset[str] = frozenset(),
     ) -> Iterator[pa.RecordBatch]:
-        """The same a part at a time; nothing is kept, so that nothing can be asked for later."""
+        """The same a part at a time; nothing is kept, so that nothing can be asked for later.
+
+        Either the chosen rows, or all but those that are gone.
+        """
         leaves = list(self.source.select(wanted))
         if self._read or not leaves or self.rows < 2 * PART_ROWS:
-            yield self.columns(wanted, rows, texts)
+            if gone is None:
+                yield self.columns(wanted, rows, texts)
+            else:
+                yield self._columns(wanted, None, Left(self.rows, gone), texts)
             return
         start, parts = 0, self.source.read_parts(self.number, leaves, PART_ROWS)
         while start < self.rows:
@@ -81,27 +100,62 @@ class RowGroup:
             except (*READ_ERRORS, ValueError) as error:  # ValueError: leaves of unlike lengths
                 raise unreadable(self.source.path, error) from error
             if tables is None:
-                message = f"a row group of {self.source.path} has fewer rows than its footer says"
-                raise damaged(self.source.path, message)
+                raise self._too_short()
             raw: dict[str, pa.Array] = {}
             self._add(raw, tables)
             end = start + tables[0].num_rows
             self._count(leaves, 0)
             self.source.context.counters.add("rows_decoded", end - start)
-            here = None
+            choice: Choice | None = None
             if rows is not None:
-                first, last = np.searchsorted(rows, (start, end))
-                here = rows[first:last] - start
-            columns = _chosen(raw, raw, here)
-            count = end - start if here is None else len(here)
-            if count:
-                yield self._batch(wanted, columns, count, texts)
+                choice = Picked(_between(rows, start, end))
+            elif gone is not None:
+                choice = Left(end - start, _between(gone, start, end))
+            if choice is None or choice.count:
+                columns = self._chosen(raw, wanted, choice)
+                yield self._batch(wanted, columns, choice, texts, end - start)
             start = end
 
+    def _chosen(
+        self,
+        raw: dict[str, pa.Array],
+        wanted: Struct,
+        choice: Choice | None,
+        picked: frozenset[str] = frozenset(),
+    ) -> dict[str, pa.Array]:
+        """What was decoded of these columns, of all rows or of the chosen ones.
+
+        What is not wanted of them is not copied; nothing may be, where the rest was picked.
+        """
+        stored = self.source.in_file(wanted)
+        if choice is None:
+            return {name: raw[name] for name in stored.names if name in raw}
+        found = {}
+        for field in stored:
+            array = raw.get(field.name)
+            members = None if array is None else _members(array, field.type)
+            if array is None or (members is None and field.name in picked):
+                continue
+            try:
+                found[field.name] = choice.of(array if members is None else members)
+            except IndexError as error:
+                raise self._too_short() from error
+        return found
+
+    def _too_short(self) -> SourceError:
+        message = f"a row group of {self.source.path} has fewer rows than its footer says"
+        return damaged(self.source.path, message)
+
     def _batch(
-        self, wanted: Struct, columns: dict[str, pa.Array], count: int, texts: frozenset[str]
+        self,
+        wanted: Struct,
+        columns: dict[str, pa.Array],
+        choice: Choice | None,
+        texts: frozenset[str],
+        every: int,
     ) -> pa.RecordBatch:
         constants = self.source.constants
+        count = every if choice is None else choice.count
         arrays = []
         for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
             if field.name in constants:
@@ -205,12 +259,26 @@ class RowGroup:
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
 
 
-def _chosen(
-    raw: dict[str, pa.Array], names: Iterable[str], rows: NDArray[np.int64] | None
-) -> dict[str, pa.Array]:
-    """What was decoded of these columns, of all rows or of the chosen ones."""
-    found = {name: raw[name] for name in names if name in raw}
-    if rows is None:
-        return found
-    chosen = pa.array(rows)
-    return {name: array.take(chosen) for name, array in found.items()}
+def _between(rows: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:
+    """Those of some rows that stand there, counted from its start."""
+    first, last = np.searchsorted(rows, (start, end))
+    return rows[first:last] - start
+
+
+def _members(array: pa.Array, wanted: DataType) -> pa.Array | None:
+    """A struct with its wanted members alone, other arrays as they are; None if it has none."""
+    if not isinstance(wanted, Struct) or not at.is_struct(array.type) or array.offset:
+        return array
+    fields = list(array.type)
+    kept = [i for i, field in enumerate(fields) if field.name in wanted]
+    if len(kept) == len(fields):
+        return array
+    if not kept:
+        return None
+    return pa.Array.from_buffers(
+        pa.struct([fields[i] for i in kept]),
+        len(array),
+        [array.buffers()[0]],
+        array.null_count,
+        children=[array.field(i) for i in kept],
+    )

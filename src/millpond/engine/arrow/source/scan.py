@@ -123,8 +123,13 @@ def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa
         groups = open_groups(source, spec, context)
         while groups:
             group = source.group(groups.pop(0))
-            rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
             context.note(spec.scan_node, group.rows)
+            if not spec.conditions:
+                gone = gone_rows(entry, source, group.number)
+                if gone is None or len(gone) < group.rows:
+                    yield from spec.results(group, None, gone)
+                continue
+            rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
             if rows is None or len(rows):
                 yield from spec.results(group, rows)
     finally:
@@ -145,15 +150,21 @@ def open_groups(source: ParquetSource, spec: ScanSpec, context: Context) -> list
 
 def initial_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.int64] | None:
     """The rows of a row group that are not deleted; None stands for all."""
+    gone = gone_rows(entry, source, group)
+    if gone is None:
+        return None
+    there = np.ones(source.group_rows[group], bool)
+    there[gone] = False
+    return np.flatnonzero(there)
+
+
+def gone_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.int64] | None:
+    """The rows of a row group that are deleted; None if there are none."""
     if entry.deleted is None:
         return None
     start, end = source.group_starts[group], source.group_starts[group + 1]
     first, last = np.searchsorted(entry.deleted, (start, end))
-    if first == last:
-        return None
-    there = np.ones(end - start, bool)
-    there[entry.deleted[first:last] - start] = False
-    return np.flatnonzero(there)
+    return None if first == last else entry.deleted[first:last] - start
 
 
 def entries_of(scan: Any) -> list[Entry]:

@@ -115,9 +115,17 @@ class ScanSpec:
         """What is given of these rows of a row group."""
         return self.compute(group.columns(self.result_need, rows, self.texts))
 
-    def results(self, group: RowGroup, rows: NDArray[np.int64] | None) -> Iterator[pa.RecordBatch]:
-        """The same in one batch or more, for who asks for nothing else of the row group."""
-        for batch in group.parts(self.result_need, rows, self.texts):
+    def results(
+        self,
+        group: RowGroup,
+        rows: NDArray[np.int64] | None,
+        gone: NDArray[np.int64] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The same in one batch or more, for who asks for nothing else of the row group.
+
+        Instead of rows, those can be given that are gone: then it is all others.
+        """
+        for batch in group.parts(self.result_need, rows, gone, self.texts):
             yield self.compute(batch)
 
     def compute(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ Also those that ask whether some text of a list is so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,29 +36,49 @@ class TextCondition:
     steps: tuple[str, ...]
     in_lists: bool = False
     """Whether the column holds lists of texts, of which some text has to meet it."""
+    _last: list[tuple[pa.Array, tuple[NDArray[np.bool_], bool]]] = field(
+        default_factory=list, compare=False, repr=False
+    )
+    """The dictionary that was judged last."""
 
     def kept(self, texts: pa.Array, rows: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
         """Which of these rows meet it, counted among them; None stands for all.
 
         `texts` are dictionaries, or lists of them, of all rows.
         """
-        verdict = self._some(texts) if self.in_lists else self._verdicts(texts)
-        verdict = verdict if rows is None else verdict[rows]
+        if self.in_lists:
+            verdict = self._some(texts)
+            verdict = verdict if rows is None else verdict[rows]
+        else:
+            verdict = self._verdicts(texts, rows)
         kept = np.flatnonzero(verdict)
         return None if len(kept) == len(verdict) else kept
 
-    def _verdicts(self, texts: pa.DictionaryArray) -> NDArray[np.bool_]:
-        """For each text, whether it meets the condition."""
-        values = pa.concat_arrays([texts.dictionary, pa.nulls(1, texts.dictionary.type)])
-        batch = pa.record_batch([values.cast(pa.string())], ["text"])
-        *of_texts, of_null = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
-        verdicts = _looked_up(np.array(of_texts, bool), raw(texts.indices))
-        nulls = null_mask(texts.indices)
+    def _verdicts(
+        self, texts: pa.DictionaryArray, rows: NDArray[np.int64] | None = None
+    ) -> NDArray[np.bool_]:
+        """For each text, or for each of these rows, whether it meets the condition."""
+        of_texts, of_null = self._judged(texts.dictionary)
+        numbers, nulls = raw(texts.indices), null_mask(texts.indices)
+        if rows is not None:
+            numbers = numbers[rows]
+            nulls = None if nulls is None else nulls[rows]
+        verdicts = _looked_up(of_texts, numbers)
         if nulls is not None and of_null:
             verdicts |= nulls
         elif nulls is not None:
             verdicts &= ~nulls
         return verdicts
+
+    def _judged(self, dictionary: pa.Array) -> tuple[NDArray[np.bool_], bool]:
+        """For each text of a dictionary whether it meets the condition, and whether null does."""
+        if self._last and self._last[0][0].equals(dictionary):  # as in most row groups
+            return self._last[0][1]
+        values = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
+        batch = pa.record_batch([values.cast(pa.string())], ["text"])
+        found = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
+        self._last[:] = [(dictionary, (found[:-1], bool(found[-1])))]
+        return self._last[0][1]
 
     def _some(self, lists: pa.ListArray) -> NDArray[np.bool_]:
         """For each list, whether some text in it meets the condition; not for one that is null."""

@@ -16,25 +16,41 @@ MOST_RUNS = 512
 _FULL_GROUPS = 63
 """What fits in a header of one byte, and what writers put into a run of packed numbers."""
 _FULL = 8 * _FULL_GROUPS
+_WORD = 8
+"""Bytes that are looked at for one number; it has 32 bits at most, and begins at one of eight."""
 
 
 def numbers_at(
     data: memoryview, bits: int, count: int, places: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """The numbers at some places among so many; None if there are too many runs.
+    """The numbers at some places among so many, in order; None if there are too many runs.
 
     >>> data = memoryview(bytes([8, 5, 0b11, 0b10001000, 0b11000110, 0b11111010]))
     >>> numbers_at(data, 3, 12, np.array([0, 3, 4, 5, 6, 11]))  # four times 5, then 0 to 7
     array([5, 5, 0, 1, 2, 7])
     """
+    stride = 1 + _FULL_GROUPS * bits
     full = _full_runs(data, bits)
-    starts = list(range(0, full * _FULL, _FULL))
-    begins = list(range(1, full * (1 + _FULL_GROUPS * bits), 1 + _FULL_GROUPS * bits))
-    repeated = [-1] * full
-    at, done = full * (1 + _FULL_GROUPS * bits), full * _FULL
+    simple = int(np.searchsorted(places, full * _FULL))
+    runs, inside = np.divmod(places[:simple], _FULL)
+    found = _unpacked(data, runs * stride + 1, inside * bits, bits)
+    if simple == len(places):
+        return found
+    others = _walked(data, bits, (full * stride, full * _FULL, count), places[simple:])
+    return None if others is None else np.concatenate([found, others])
+
+
+def _walked(
+    data: memoryview, bits: int, span: tuple[int, int, int], places: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """The same of runs of any kind: where the first begins, its first place, and the last one."""
+    at, done, count = span
+    starts: list[int] = []
+    begins: list[int] = []
+    repeated: list[int] = []
     width = (bits + 7) // 8
     while done < count:
-        if len(starts) == full + MOST_RUNS:
+        if len(starts) == MOST_RUNS:
             return None
         header, at = read_varint(data, at)
         if not header >> 1:
@@ -54,8 +70,8 @@ def numbers_at(
     packed = np.flatnonzero(found < 0)
     if len(packed):
         runs = runs[packed]
-        offsets = (places[packed] - np.array(starts)[runs]) * bits
-        found[packed] = _unpacked(data, np.array(begins)[runs] + (offsets >> 3), offsets & 7, bits)
+        inside = (places[packed] - np.array(starts)[runs]) * bits
+        found[packed] = _unpacked(data, np.array(begins)[runs], inside, bits)
     return found
 
 
@@ -71,18 +87,17 @@ def _full_runs(data: memoryview, bits: int) -> int:
 
 
 def _unpacked(
-    data: memoryview, first: NDArray[np.int64], shift: NDArray[np.int64], bits: int
+    data: memoryview, begins: NDArray[np.int64], inside: NDArray[np.int64], bits: int
 ) -> NDArray[np.int64]:
-    """Numbers of so many bits that begin at a bit of a byte each."""
-    raw = np.frombuffer(data, np.uint8)
-    last = len(raw) - 1
-    if len(first) and int(first.max()) > last:
+    """Numbers of so many bits, each so many bits behind a byte."""
+    first = begins + (inside >> 3)
+    last = int(first.max(initial=0))
+    if last >= len(data) and len(first):
         raise ValueError("a run ends behind its page")
-    found = np.zeros(len(first), np.int64)
-    for byte in range((bits + 14) // 8):
-        # What is behind the last byte is masked away below.
-        found |= raw[np.minimum(first + byte, last)].astype(np.int64) << (8 * byte)
-    return (found >> shift) & ((1 << bits) - 1)
+    if last + _WORD > len(data):  # what is behind the last byte is masked away below
+        data = memoryview(bytes(data) + bytes(_WORD))
+    words: NDArray[np.int64] = np.ndarray(len(data) - _WORD + 1, "<i8", data, 0, (1,))
+    return (words[first] >> (inside & 7)) & ((1 << bits) - 1)
 
 
 def is_all(data: memoryview, bits: int, count: int, number: int) -> bool:
