@@ -265,14 +265,20 @@ def _nested(values: Sequence[Any], target: pa.DataType, items: pa.Array) -> pa.A
 
 
 def _decimal(type_: Decimal) -> _Part:
-    """Numbers by their text, which a cast of the column reads exactly or not at all."""
+    """Numbers by their text, which a cast of the column reads exactly or not at all.
+
+    But for those with an exponent: what is too large for 128 bits comes out as another number.
+    """
     import msgspec
 
     target = to_arrow(type_)
 
     def build(values: Sequence[Any]) -> pa.Array:
         texts = [None if text in _NO_NUMBER else text for text in map(bytes, values)]
-        return pa.array(texts, pa.binary()).cast(pa.string()).cast(target)
+        column = pa.array(texts, pa.binary()).cast(pa.string())
+        if pc.any(pc.match_substring(column, "e", ignore_case=True)).as_py():
+            raise _Unfit
+        return column.cast(target)
 
     return _Part(msgspec.Raw, msgspec.Raw(b""), build)
 

@@ -33,6 +33,8 @@ class Picked:
 
     def __init__(self, rows: NDArray[np.int64]) -> None:
         self.count = len(rows)
+        if rows.min(initial=0) < 0:
+            raise IndexError(rows.min())
         self._end = int(rows.max(initial=-1)) + 1
         self._places = pa.array(rows)
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.choice import Picked
 from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.text import TextCondition, text_condition
 from millpond.plan.bound import conjuncts, row_paths
@@ -149,7 +150,9 @@ def take(batch: pa.RecordBatch, rows: NDArray[np.int64]) -> pa.RecordBatch:
     """The rows of a batch at these positions; also of a batch without columns."""
     if not batch.num_columns:
         return batch_of([], Struct(), len(rows))
-    return batch.take(pa.array(rows))
+    choice = Picked(rows)
+    arrays = [choice.of(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
 
 
 def concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
