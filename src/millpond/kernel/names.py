@@ -13,8 +13,7 @@ True
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 LOG_DIRECTORY: Final = "_delta_log"
 LAST_CHECKPOINT: Final = "_last_checkpoint"
@@ -25,10 +24,11 @@ MAX_VERSION: Final = (1 << 63) - 1
 Kind: TypeAlias = Literal["commit", "checksum", "checkpoint", "compaction"]
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_DIGITS: Final = 20
+_COMMIT = re.compile(r"\d{20}\.json", re.ASCII)
 _NAME = re.compile(
     rf"""(?P<version>\d{{20}})\.(?:
-        (?P<commit>json)
-      | (?P<checksum>crc)
+        (?P<checksum>crc)
       | checkpoint\.(?P<classic>parquet)
       | checkpoint\.(?P<unique>{_UUID})\.(?:json|parquet)
       | checkpoint\.(?P<part>\d{{10}})\.(?P<parts>\d{{10}})\.parquet
@@ -39,8 +39,7 @@ _NAME = re.compile(
 _STAGED = re.compile(rf"(?P<version>\d{{20}})\.(?P<unique>{_UUID})\.json", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class LogName:
+class LogName(NamedTuple):
     """What a file's name says. `end` is the last version that it covers."""
 
     kind: Kind
@@ -53,14 +52,15 @@ class LogName:
 
 def parse_name(name: str) -> LogName | None:
     """What the name of a file in `_delta_log` says; None if it is no file of the log."""
+    if _COMMIT.fullmatch(name):  # as most are, of thousands
+        version = int(name[:_DIGITS])
+        return LogName("commit", version, version) if version <= MAX_VERSION else None
     match = _NAME.fullmatch(name)
     if match is None:
         return None
     version = int(match["version"])
     if version > MAX_VERSION:
         return None
-    if match["commit"]:
-        return LogName("commit", version, version)
     if match["checksum"]:
         return LogName("checksum", version, version)
     if match["end"]:

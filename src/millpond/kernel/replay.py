@@ -135,6 +135,8 @@ class _DedupRun:
     def __init__(self, owner: AddRemoveDedup) -> None:
         self._owner = owner
         self._seen: set[_Name] = set()
+        self._once: list[list[_Name]] | None = []
+        """The batches before the first one that names a file again; None from there on."""
         self._removed: dict[_Name, int] = {}
         """Files whose remove counts, and the commit that has it."""
 
@@ -160,16 +162,34 @@ class _DedupRun:
     ) -> NDArray[np.bool_]:
         """Which rows count; only where a file is named again are rows looked at one by one."""
         keep: NDArray[np.bool_] = is_add | self._owner.keep_removes
+        if self._are_new(names):
+            if not is_add.all():
+                removes = ~is_add
+                gone = compress(names, removes.tolist())
+                self._removed.update(zip(gone, versions[removes].tolist(), strict=True))
+            return keep
         here = set(names)
-        if len(here) < len(names) or not self._seen.isdisjoint(here):
-            keep &= self._judged(names, versions, is_add, here - self._seen)
-        elif not is_add.all():
-            removes = ~is_add
-            gone = compress(names, removes.tolist())
-            self._removed.update(zip(gone, versions[removes].tolist(), strict=True))
+        keep &= self._judged(names, versions, is_add, here - self._seen)
         # A set finds a text by the hash that it holds; a dictionary would look at the text for it.
         self._seen |= here
         return keep
+
+    def _are_new(self, names: list[_Name]) -> bool:
+        """Whether no file was named before, nor is named twice; then they have been seen now.
+
+        As long as that was so they are put to the others without looking first, which would take as
+        long again; the lists are kept to undo it.
+        """
+        if self._once is None:
+            return False
+        before = len(self._seen)
+        self._seen.update(names)
+        if len(self._seen) == before + len(names):
+            self._once.append(names)
+            return True
+        self._seen = set().union(*self._once)
+        self._once = None
+        return False
 
     def _judged(
         self,

@@ -13,8 +13,11 @@ import pytest
 from millpond.base.errors import SourceError
 from millpond.base.store import open_store
 from millpond.engine.arrow.source import jsonfiles, jsonlines
+from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.lines import split_lines
+from millpond.engine.arrow.source.spec import spec_of
 from millpond.plan import types as t
+from millpond.plan.bind import bind_predicate
 from millpond.plan.expr import col
 from millpond.plan.make import values
 from millpond.plan.sources import File, Scan
@@ -227,3 +230,34 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert jsonfiles._read_local(str(tmp_path / "pipe")) is None
     assert jsonfiles._read_local(str(tmp_path)) is None
+    assert jsonfiles._read_local(str(tmp_path / "pipe"), 7) is None
+
+
+@pytest.mark.parametrize("size", [None, 0, 1, 5, 6, 7, 1 << 30])
+def test_a_size_that_is_known_need_not_be_right(tmp_path: Path, size: int | None) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"a":1}'[:6])
+    assert jsonfiles._read_local(str(tmp_path / "a.json"), size) == b'{"a":1'
+
+
+LARGE = b'{"add":{"path":"x","stats":"{\\"n\\":1}"}}\n' * 3_000
+
+
+@pytest.mark.parametrize(
+    ("last", "is_ruled_out"),
+    [
+        (b"", True),
+        (b'{"metaData":{"id":"1"}}\n', False),
+        (b'{"meta\\u0044ata":{"id":"1"}}\n', False),
+        (b'{"add":{"path":"\\"metaData\\""}}\n', True),
+        (b'{"add":{"path":"D"}}\n', True),
+        (b'{"add":{"pa', False),
+        (b'{"add":{"path":"x"}', False),
+        (b"\n{}\n", False),
+    ],
+)
+def test_much_text_without_a_name_is_not_read(last: bytes, *, is_ruled_out: bool) -> None:
+    plan = Scan("json", (File("f"),), t.Struct.of(metaData=t.Struct.of(id=t.STRING)))
+    predicate = bind_predicate(col("metaData").is_not_null(), plan.schema)
+    spec = spec_of(plan, [(predicate, None)], None, None)
+    assert AbsentMembers(spec).rule_out(LARGE + last) is is_ruled_out
+    assert AbsentMembers(spec).rule_out(LARGE[:82] + last) is is_ruled_out

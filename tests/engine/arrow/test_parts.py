@@ -68,6 +68,20 @@ def test_rows_that_are_left_out_are_left_out_of_their_part(tmp_path: Any) -> Non
     assert pa.Table.from_batches(parts).to_pylist() == TABLE.take(pa.array(rows)).to_pylist()
 
 
+@pytest.mark.parametrize("step", [2, 3, 50, 4_001])
+@pytest.mark.parametrize("rows", [ROWS, PART])
+def test_rows_that_are_gone(tmp_path: Any, step: int, rows: int) -> None:
+    path, table = str(tmp_path / "a.parquet"), TABLE.slice(0, rows)
+    pq.write_table(table, path)
+    # All of the second part, too.
+    gone = np.union1d(np.arange(0, rows, step), np.arange(PART, min(rows, 2 * PART)))
+    columns = from_arrow_schema(TABLE.schema)
+    parts = list(source_of(path).group(0).parts(columns, None, gone=gone))
+    assert all(part.num_rows for part in parts)
+    left = np.setdiff1d(np.arange(rows), gone)
+    assert pa.Table.from_batches(parts).to_pylist() == table.take(pa.array(left)).to_pylist()
+
+
 def test_who_stops_early_has_decoded_one_part(run: Any, parquet: Any) -> None:
     rows, counters = run(parquet(TABLE, rows=ROWS).select("n", "kind").head(3))
     assert [row["n"] for row in rows] == [0, 1, 2]

@@ -136,7 +136,8 @@ def nearest_float(value: decimal.Decimal) -> float:
     if not np.isfinite(single) or exact == value:
         return float(single)
     # Only where the double lies right between two singles can rounding twice go wrong.
-    other = np.nextafter(single, np.float32(np.inf if double > float(single) else -np.inf))
+    with np.errstate(over="ignore"):
+        other = np.nextafter(single, np.float32(np.inf if double > float(single) else -np.inf))
     if double - float(single) != float(other) - double:
         return float(single)
     toward_other = (value > exact) == (float(other) > float(single))

@@ -38,6 +38,8 @@ class AbsentMembers:
         firsts = {path.steps[0] for expr in spec.predicates for path in row_paths(expr)}
         names = (step.name for step in firsts if isinstance(step, Name))
         self._marks = {name: f'"{name}"'.encode() for name in names if name not in spec.constants}
+        # One byte is found much sooner than a name, and capitals are rare in JSON.
+        self._rare = {name: _rarest(mark) for name, mark in self._marks.items()}
         self._names = frozenset(self._marks)
         self._usable = all(_PLAIN.fullmatch(name) for name in self._marks)
         self._verdicts: dict[frozenset[str], bool] = {}
@@ -50,8 +52,8 @@ class AbsentMembers:
         head = self._absent(content[:_HEAD])
         if head is None:
             return False
-        # In much text without escapes, names are found sooner than all of it is read.
-        is_searched = len(content) > _MUCH and b"\\" not in content
+        # In much text, names are found sooner than all of it is read, unless they are spelled out.
+        is_searched = len(content) > _MUCH and not _has_escapes(content)
         if not is_searched and _are_without(content, head):
             return True
         absent = self._absent(content)
@@ -65,7 +67,7 @@ class AbsentMembers:
         """The names that do not stand here; None if conditions may hold for those that do."""
         present = frozenset[str]()
         for name, mark in self._marks.items():
-            if mark in content:
+            if self._rare[name] in content and mark in content:
                 present |= {name}
                 if not self._fail(present):
                     return None
@@ -93,6 +95,16 @@ class AbsentMembers:
 _PLAIN = re.compile(r"[A-Za-z0-9_]+")
 
 
+def _has_escapes(content: bytes) -> bool:
+    """Whether characters are spelled as numbers; one byte is found much sooner than two."""
+    return b"\\" in content and b"\\u" in content
+
+
+def _rarest(mark: bytes) -> bytes:
+    """A byte that is seldom where this is not."""
+    return next((bytes([byte]) for byte in mark if chr(byte).isupper()), mark[:1])
+
+
 def _are_without(content: bytes, names: frozenset[str]) -> bool:
     """Whether all lines are objects without these members, each object whole on its line."""
     count = _objects(content)
@@ -107,11 +119,11 @@ def _objects(content: bytes) -> int:
     if len(content) > _MUCH and content.endswith(b"\n"):
         starts, are_objects = line_starts(np.frombuffer(content, np.uint8))
         return len(starts) if are_objects else 0
-    lines = content.removesuffix(b"\n").split(b"\n")
-    for line in lines:
-        if not line or line[0] != _OPEN or line[-1] != _CLOSE:
-            return 0
-    return len(lines)
+    content = content.removesuffix(b"\n")
+    if not content or content[0] != _OPEN or content[-1] != _CLOSE:
+        return 0
+    between = content.count(b"\n")
+    return between + 1 if content.count(b"}\n{") == between else 0
 
 
 @lru_cache(maxsize=64)

@@ -44,7 +44,7 @@ def read_json_files(
     absent, counts = AbsentMembers(spec), _Counts(context)
     try:
         for entry in entries:
-            content = _small_content(entry.path, context)
+            content = _small_content(entry, context)
             if content is not None:
                 counts.opened += 1
                 counts.bytes += len(content)
@@ -88,42 +88,52 @@ class _Counts:
         self.opened = self.bytes = self.pruned = 0
 
 
-def _small_content(path: str, context: Context) -> bytes | None:
+def _small_content(entry: Entry, context: Context) -> bytes | None:
     """The content of a small file as it is, or None for others."""
+    path = entry.path
     if is_packed(path):
         return None
     try:
-        return _read(path, context)
+        return _read(path, entry.size, context)
     except (OSError, MillpondError) as error:
         raise unreadable(path, error) from error
 
 
-def _read(path: str, context: Context) -> bytes | None:
+def _read(path: str, size: int | None, context: Context) -> bytes | None:
     local = local_path(path)
     if local is not None:
-        return _read_local(local)
+        return _read_local(local, size)
     address, name = split_url(path)
     store = context.files.store(address)
     return store.get(name) if store.head(name).size <= _SMALL_BYTES else None
 
 
-def _read_local(path: str) -> bytes | None:
-    """With the fewest calls to the system: a log has thousands of files."""
+def _read_local(path: str, size: int | None = None) -> bytes | None:
+    """With the fewest calls to the system: a log has thousands of files, whose sizes are known."""
     # What is no file but a pipe must not keep us waiting before that is seen.
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _SMALL_BYTES:
-            return None
-        content = os.read(file, found.st_size + 1)
-        if len(content) == found.st_size:
+        if not size or size > _SMALL_BYTES:
+            return _measured(file)
+        content = os.read(file, size + 1)
+        if len(content) == size:
             return content
-        parts = [content]  # it grows or shrinks meanwhile, or did not come at once
-        while parts[-1]:
-            parts.append(os.read(file, _SMALL_BYTES))
-        return b"".join(parts)
     finally:
         os.close(file)
+    return _read_local(path)  # it is no more what it was
+
+
+def _measured(file: int) -> bytes | None:
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _SMALL_BYTES:
+        return None
+    content = os.read(file, found.st_size + 1)
+    if len(content) == found.st_size:
+        return content
+    parts = [content]  # it grows or shrinks meanwhile, or did not come at once
+    while parts[-1]:
+        parts.append(os.read(file, _SMALL_BYTES))
+    return b"".join(parts)
 
 
 def _together(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +37,7 @@ _BYTES_PER_VALUE = 4
 """Texts that take fewer are read as dictionaries; of a part of the rows, fewer by that part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(NamedTuple):
     """The value of a column that a file does not hold itself."""
 
     value: Any

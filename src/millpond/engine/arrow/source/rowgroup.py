@@ -79,8 +79,9 @@ class RowGroup:
         self,
         wanted: Struct,
         rows: NDArray[np.int64] | None,
-        gone: NDArray[np.int64] | None,
         texts: frozenset[str] = frozenset(),
+        *,
+        gone: NDArray[np.int64] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The same a part at a time; nothing is kept, so that nothing can be asked for later.
 

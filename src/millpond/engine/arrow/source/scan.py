@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 _LONGS = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A file to read: its path, its constants by name, and row positions to leave out."""
 
     path: str
     constants: dict[str, Constant]
     deleted: NDArray[np.int64] | None = None
     rows: int | None = None
+    size: int | None = None
 
 
 class ScanFiles(Operator):
@@ -178,7 +177,7 @@ def entries_of(scan: Any) -> list[Entry]:
             name: Constant(value if _is_plain(value, type_) else literal(value, type_).value, type_)
             for name, type_, value in zip(scan.constants, types, file.constants, strict=True)
         }
-        found.append(Entry(file.path, constants, rows=file.rows))
+        found.append(Entry(file.path, constants, None, file.rows, file.size))
     return found
 
 

@@ -126,7 +126,7 @@ class ScanSpec:
 
         Instead of rows, those can be given that are gone: then it is all others.
         """
-        for batch in group.parts(self.result_need, rows, gone, self.texts):
+        for batch in group.parts(self.result_need, rows, self.texts, gone=gone):
             yield self.compute(batch)
 
     def compute(self, batch: pa.RecordBatch) -> pa.RecordBatch:
