@@ -186,7 +186,7 @@ def test_what_fits_the_screen_needs_no_pager(
 
 
 def test_a_pager_may_be_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PAGER", "true")
+    monkeypatch.setenv("PAGER", "head -n 1")
     written = 0
     with Paged() as page:
         while True:
