@@ -33,11 +33,11 @@ def scan_bytes(
     """A row for each file."""
     _check_ranges(scan, files)
     names = Names(context)
-    table, schema = file_table(scan, files, names)
+    table, schema = file_table(scan, files, names, sizes=None)
     df = table_frame(table, schema, context)
     if CONTENT in scan.columns:
         contents = _contents(files, names, context)
-        df = df.join(contents, names.path_key_condition(context), "left")
+        df = df.join(contents, names.key_condition(context), "left")
     columns = [
         context.column(names.constant(field.name)).alias(field.name)
         if field.name in scan.constants
@@ -52,7 +52,7 @@ def _contents(files: list[SourceFile], names: Names, context: Context) -> DataFr
     paths = list(dict.fromkeys(file.path for file in files))
     df = reader(context).format("binaryFile").load(as_names(paths))
     content = context.column(CONTENT).alias(names.content)
-    return df.select(content, *metadata_columns(df, {names.path: "file_path"}))
+    return df.select(content, *metadata_columns(df, {names.key: "file_path"}))
 
 
 def _part(scan: FileScan, names: Names, context: Context) -> Column:

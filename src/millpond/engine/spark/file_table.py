@@ -1,11 +1,13 @@
 """Many files as one scan, joined with a broadcast table of what is known about each file.
 
-The table is found by `_metadata.file_path`; a row whose file is not in it is an error, since a
-path that is spelled differently must not make rows vanish. Deleted rows are bits in 64-bit words.
+The table is found by the file's size, where each has another, since a number is found much sooner
+than a path; otherwise by its path. A row whose file is not in it is an error, since a path that is
+spelled differently must not make rows vanish. Deleted rows are bits in 64-bit words.
 """
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from millpond.engine.spark.frame import Frame
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.files import FileScan, SourceFile
 
 _WORD_BITS = 64
+_LOCAL = "file:"
 
 
 def join_file_table(
@@ -33,20 +36,20 @@ def join_file_table(
     """The rows of the files with their constants, without their deleted rows."""
     names = Names(context)
     paths = list(dict.fromkeys(file.path for file in files))
+    sizes = _sizes(paths)
     has_deleted = any(file.deleted is not None for file in files)
     in_file = _position_in_file(scan, context) if ordered else {}
-    facts = {names.path: "file_path", **{k: v for k, v in in_file.items() if v is not None}}
+    key = "file_path" if sizes is None else "file_size"
+    facts = {names.key: key, **{k: v for k, v in in_file.items() if v is not None}}
     if has_deleted:
         facts[names.row] = "row_index"
     df = scan.reading.read(paths, context, metadata=facts)
     for name, fact in in_file.items():
         if fact is None:
             df = df.withColumn(name, context.functions.monotonically_increasing_id())
-    table, schema = file_table(scan, files, names)
+    table, schema = file_table(scan, files, names, sizes)
     known = context.functions.broadcast(_table_frame(table, schema, context))
-    joined = df.join(known, names.path_key_condition(context), "left").filter(
-        _known(names, context)
-    )
+    joined = df.join(known, names.key_condition(context), "left").filter(_known(names, context))
     if has_deleted:
         joined = joined.filter(_is_live(names, context))
     keys = (names.ordinal, *in_file) if ordered else ()
@@ -63,16 +66,27 @@ class Names:
     """Hidden names for the columns that the join needs."""
 
     def __init__(self, context: Context) -> None:
-        self.path, self.known_path, self.ordinal, self.row = (context.hidden() for _ in range(4))
+        self.key, self.known_key, self.ordinal, self.row = (context.hidden() for _ in range(4))
         self.words, self.content, self._constants = (context.hidden() for _ in range(3))
 
     def constant(self, name: str) -> str:
         """The table's column for a constant."""
         return f"{self._constants} {name}"
 
-    def path_key_condition(self, context: Context) -> Column:
+    def key_condition(self, context: Context) -> Column:
         """Rows find their file."""
-        return context.column(self.path) == context.column(self.known_path)
+        return context.column(self.key) == context.column(self.known_key)
+
+
+def _sizes(paths: list[str]) -> dict[str, int] | None:
+    """How large local files are, if that tells them apart."""
+    if not all(path.startswith(_LOCAL) for path in paths):
+        return None
+    try:
+        sizes = {path: os.stat(path.removeprefix(_LOCAL)).st_size for path in paths}  # noqa: PTH116
+    except OSError:  # Spark will say which file it can't read
+        return None
+    return sizes if len(set(sizes.values())) == len(sizes) else None
 
 
 def _position_in_file(scan: FileScan, context: Context) -> dict[str, str | None]:
@@ -82,12 +96,16 @@ def _position_in_file(scan: FileScan, context: Context) -> dict[str, str | None]
     return {context.hidden(): "file_block_start", context.hidden(): None}
 
 
-def file_table(scan: FileScan, files: list[SourceFile], names: Names) -> tuple[pa.Table, Struct]:
-    """A row for each file: its path, its number, its constants and its deleted rows."""
+def file_table(
+    scan: FileScan, files: list[SourceFile], names: Names, sizes: dict[str, int] | None
+) -> tuple[pa.Table, Struct]:
+    """A row for each file: its size or path, its number, its constants and its deleted rows."""
     import pyarrow as pa
 
-    fields = [Field(names.known_path, STRING), Field(names.ordinal, INTEGER)]
-    columns: list[Any] = [[file_uri(file.path) for file in files], range(len(files))]
+    keys = [file_uri(file.path) if sizes is None else sizes[file.path] for file in files]
+    fields = [Field(names.known_key, STRING if sizes is None else LONG)]
+    fields.append(Field(names.ordinal, INTEGER))
+    columns: list[Any] = [keys, range(len(files))]
     for position, name in enumerate(scan.constants):
         fields.append(Field(names.constant(name), scan.columns.field(name).type))
         type_ = scan.columns.field(name).type
@@ -126,7 +144,8 @@ def _words(positions: Sequence[int]) -> Any:
 def _known(names: Names, context: Context) -> Column:
     f = context.functions
     text = f.concat(
-        f.lit("a row came from a file that is not in the scan: "), context.column(names.path)
+        f.lit("a row came from a file that is not in the scan, of the path or size "),
+        context.column(names.key).cast(to_spark(STRING)),
     )
     unknown = context.column(names.ordinal).isNull()
     found: Column = f.when(unknown, f.raise_error(text).cast("boolean")).otherwise(f.lit(True))
