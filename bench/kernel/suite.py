@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from bench.kernel import on_spark, tables
 from bench.kernel.cases import ADDS, CASES, FLAT, ROWS, size_of, table_of
 from bench.kernel.contenders import CONTENDERS, PEERS
 from bench.measure import Job, Measurement, measure
@@ -38,10 +39,15 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
             notes.append(f"left out: {case.name}; give its archive with --log FILE")
         else:
             results += _measured(case, path, options=options, rounds=rounds, progress=progress)
+    for name in on_spark.wanted(options):
+        progress(f"{name}: {on_spark.OURS} and {on_spark.PEER} in turns")
+        path = tables.table(on_spark.CASES[name], options.rows or ROWS, directory=options.data)
+        results += on_spark.measured(name, path)
     adds, rows = options.adds or ADDS, options.rows or ROWS
     notes.append(f"{adds:,} adds, {rows:,} rows, best of {rounds} processes by turns")
     found = Report("kernel", tuple(results), goals=(), notes=tuple(notes))
-    return replace(found, goals=(*_ratio_goals(found), *_memory_goals(found)))
+    ratios = (*_ratio_goals(found), *on_spark.goals(results))
+    return replace(found, goals=(*ratios, *_memory_goals(found)))
 
 
 def _measured(
@@ -93,7 +99,7 @@ def _ratio_goals(report: Report) -> tuple[Goal, ...]:
     return tuple(
         Goal(f"{result.contender} on {result.work}", report.ratio(result), limits[result.work])
         for result in report.results
-        if result.peer is not None and (result.work, result.peer) in measured
+        if result.work in limits and (result.work, result.peer) in measured
     )
 
 

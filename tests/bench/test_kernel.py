@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
-from bench.kernel import contenders, logs
+from bench.kernel import contenders, logs, on_spark, tables
 from bench.kernel.cases import CASES, GIVEN_LOG, table_of
 from bench.kernel.copies import LogCopy
 from bench.kernel.suite import run
@@ -49,6 +49,18 @@ def test_contenders_do_the_same_work(case: Case, options: Options) -> None:
 
     assert peer.rows > 0, "a case without rows measures nothing"
     assert ours.difference(peer, ordered=False) is None
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", tables.CONTENTS)
+def test_spark_reads_the_same_rows(name: str, options: Options) -> None:
+    path = str(tables.table(name, ROWS, directory=options.data))
+    ours, raw = on_spark.spark(path).digest(), on_spark.spark_raw(path).digest()
+
+    assert ours.difference(contenders.deltalake("read", path, ADDS).digest(), ordered=False) is None
+    assert ours.rows <= raw.rows == ROWS
+    assert (ours.rows < raw.rows) is (name == "deletions")
 
 
 @pytest.mark.parametrize("name", LIVE)
