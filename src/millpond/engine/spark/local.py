@@ -18,6 +18,7 @@ from millpond.engine.spark.errors import translate, translated
 from millpond.engine.spark.execution import SparkExecution, stream, watched
 from millpond.engine.spark.fuse import fuse
 from millpond.engine.spark.interrupts import held_interrupt
+from millpond.engine.spark.narrow import narrow
 from millpond.engine.spark.observe import physical_plan
 from millpond.engine.spark.parts import cut_of, write
 from millpond.engine.spark.stream import arrow_schema
@@ -50,7 +51,7 @@ class Local:
     def run(self, plan: Plan, progress: Report | None, *, ordered: bool) -> SparkExecution:
         """The rows of a plan."""
         schema = to_arrow_schema(plan.schema)
-        plan = fuse(plan)
+        plan = narrow(fuse(plan))
         context = self._context(plan, progress)
 
         def batches(jobs: Jobs) -> Iterator[pa.RecordBatch]:
@@ -68,7 +69,7 @@ class Local:
 
     def run_into(self, plan: Plan, parts: Parts, progress: Report | None) -> SparkExecution | None:
         """The files of a plan; None where others than this machine would write them."""
-        plan = fuse(plan)
+        plan = narrow(fuse(plan))
         cut = cut_of(plan, parts)
         if cut is None or not is_single_machine(self.session):
             return None
@@ -85,7 +86,7 @@ class Local:
     def explain(self, plan: Plan) -> str:
         """Spark's physical plan, and that of each part that has to run before it."""
         texts = []
-        for part, title in _parts(fuse(plan)):
+        for part, title in _parts(narrow(fuse(plan))):
             context = self._context(part)
             context.reads = False
             with context.resources, _released_on_error(context):
@@ -95,7 +96,7 @@ class Local:
 
     def compile(self, plan: Plan, *, ordered: bool) -> tuple[DataFrame, Context]:
         """A plan as a DataFrame, and what has to be kept as long as it."""
-        plan = fuse(plan)
+        plan = narrow(fuse(plan))
         context = self._context(plan)
         return _frame(plan, context, ordered=ordered), context
 

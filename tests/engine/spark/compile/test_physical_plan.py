@@ -139,3 +139,14 @@ def test_explain_shows_the_plan_and_reads_nothing(
     assert "PushedFilters" in text
     (tmp_path / "part 0.parquet").write_bytes(b"not parquet")
     assert engine.explain(table_scan.filter(col("a") > 0)).count("PushedFilters") == 1
+
+
+def test_members_are_taken_out_before_rows_are_sorted(engine: Any, table_scan: Any) -> None:
+    best = table_scan.top_k(3, path("tree.deep.n").desc(), "a")
+    text = physical(engine, best.select("a", path("tree.deep.unused").alias("u")), ordered=True)
+    carried = re.search(r"TakeOrderedAndProject\nInput \[\d+\]: \[(.*)\]$", text, re.MULTILINE)
+    assert carried is not None, text
+    assert [name.partition("#")[0] for name in carried[1].split(", ")][:3] == ["a", "u", "_key0"]
+    assert "tree" not in carried[1]
+    whole = physical(engine, best.select("a", "tree"), ordered=True)
+    assert "_key" not in whole
