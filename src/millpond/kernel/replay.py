@@ -177,11 +177,15 @@ class _DedupRun:
     def _are_new(self, names: list[_Name]) -> bool:
         """Whether no file was named before, nor is named twice; then they have been seen now.
 
-        As long as that was so they are put to the others without looking first, which would take as
-        long again; the lists are kept to undo it.
+        As long as that was always so they are put to the others without looking first, which would
+        take as long again; the lists are kept to undo it.
         """
         if self._once is None:
-            return False
+            here = set(names)
+            if len(here) < len(names) or not self._seen.isdisjoint(here):
+                return False
+            self._seen |= here
+            return True
         before = len(self._seen)
         self._seen.update(names)
         if len(self._seen) == before + len(names):
