@@ -10,11 +10,12 @@ optimizer and the compiler too, is in every run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bench.digest import Digest
 from bench.engine.cases import case_named
 from bench.measure import Work
+from bench.noop import on_spark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +58,7 @@ def spark_raw(case: str, path: str) -> Work:
 
     query, session = case_named(case), spark_session()
     schema = session.read.parquet(path).schema
-    return _on_spark(lambda: query.spark(session.read.schema(schema).parquet(path)))
+    return on_spark(lambda: query.spark(session.read.schema(schema).parquet(path)))
 
 
 def spark(case: str, path: str) -> Work:
@@ -73,7 +74,7 @@ def spark(case: str, path: str) -> Work:
         plan = optimize(query.plan(events))
         return engine.to_dataframe(plan, ordered=query.order == "sorted")
 
-    return _on_spark(frame)
+    return on_spark(frame)
 
 
 CONTENDERS: Final[dict[str, Callable[[str, str], Work]]] = {
@@ -92,14 +93,3 @@ def _in_process(batches: Callable[[], Iterable[pa.RecordBatch]]) -> Work:
             pass
 
     return Work(run, lambda: Digest.of(batches()))
-
-
-def _on_spark(frame: Callable[[], DataFrame]) -> Work:
-    def run() -> None:
-        frame().write.format("noop").mode("overwrite").save()
-
-    def digest() -> Digest:
-        table: Any = frame().toArrow()
-        return Digest.of(table.to_batches())
-
-    return Work(run, digest)

@@ -7,19 +7,17 @@ gives deleted rows, too: there is no other reading of the same files to compare 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from bench.digest import Digest
 from bench.kernel import tables
-from bench.measure import Job, Work, compare
+from bench.measure import Job, compare
+from bench.noop import on_spark
 from bench.result import Goal, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import DataFrame
-
+    from bench.measure import Work
     from bench.options import Options
 
 CASES: Final = {f"spark_{name}": name for name in tables.CONTENTS}
@@ -34,7 +32,7 @@ def spark(path: str) -> Work:
     from millpond.engine.spark.session import spark_session
 
     session = spark_session()
-    return _written(lambda: delta_table(path).scan().to_spark(session))
+    return on_spark(lambda: delta_table(path).scan().to_spark(session))
 
 
 def spark_raw(path: str) -> Work:
@@ -47,18 +45,7 @@ def spark_raw(path: str) -> Work:
     files = [str(file) for file in sorted(Path(path).glob("p=*/*.parquet"))]
     reader = session.read.option("basePath", path)
     schema = reader.parquet(*files).schema
-    return _written(lambda: reader.schema(schema).parquet(*files))
-
-
-def _written(frame: Callable[[], DataFrame]) -> Work:
-    def run() -> None:
-        frame().write.format("noop").mode("overwrite").save()
-
-    def digest() -> Digest:
-        table: Any = frame().toArrow()
-        return Digest.of(table.to_batches())
-
-    return Work(run, digest)
+    return on_spark(lambda: reader.schema(schema).parquet(*files))
 
 
 def measured(case: str, path: Path) -> list[Result]:
