@@ -8,6 +8,7 @@ JVM has seen enough of it. Here a variable is named by how deep it stands, so th
 from __future__ import annotations
 
 from contextvars import ContextVar
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,23 +19,27 @@ if TYPE_CHECKING:
     from millpond.engine.spark.api import Api
 
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
+_VARIABLES = ("element", "other")
 
 
-def each(api: Api, name: str, elements: Column, function: Callable[[Column], Column]) -> Column:
-    """Spark's function of this name over a list, with a lambda of one variable."""
+def each(api: Api, name: str, elements: Column, function: Callable[..., Column]) -> Column:
+    """Spark's function of this name over a list or map, with a lambda of one variable or more."""
     from millpond.engine.spark.api import is_classic
 
     depth = _DEPTH.get() + 1
     token = _DEPTH.set(depth)
+    names = [
+        f"{variable}_{depth}" for variable in _VARIABLES[: len(signature(function).parameters)]
+    ]
     try:
         made = _classic if is_classic(api.session) else _remote
-        return made(api, name, elements, function, f"element_{depth}")
+        return made(api, name, elements, function, names)
     finally:
         _DEPTH.reset(token)
 
 
 def _classic(
-    api: Api, name: str, elements: Any, function: Callable[[Any], Any], variable: str
+    api: Api, name: str, elements: Any, function: Callable[..., Any], names: list[str]
 ) -> Column:
     from pyspark.sql.classic.column import Column
 
@@ -42,19 +47,19 @@ def _classic(
     jvm = session.sparkContext._jvm  # noqa: SLF001 - no public way leads to a variable's name
     nodes = jvm.org.apache.spark.sql.internal
     origin = getattr(nodes.UnresolvedNamedLambdaVariable, "apply$default$2")()
-    made = jvm.org.apache.spark.sql.Column(nodes.UnresolvedNamedLambdaVariable(variable, origin))
-    body = function(Column(made))
+    made = [
+        jvm.org.apache.spark.sql.Column(nodes.UnresolvedNamedLambdaVariable(variable, origin))
+        for variable in names
+    ]
+    body = function(*map(Column, made))
     utils = jvm.org.apache.spark.sql.api.python.PythonSQLUtils
-    applied = utils.lambdaFunction(body._jc, _sequence(jvm, made))  # noqa: SLF001
-    return Column(utils.fn(name, _sequence(jvm, elements._jc, applied)))  # noqa: SLF001
-
-
-def _sequence(jvm: Any, *items: Any) -> Any:
-    return jvm.PythonUtils.toSeq(list(items))
+    to_seq = jvm.PythonUtils.toSeq
+    applied = utils.lambdaFunction(body._jc, to_seq(made))  # noqa: SLF001
+    return Column(utils.fn(name, to_seq([elements._jc, applied])))  # noqa: SLF001
 
 
 def _remote(
-    api: Api, name: str, elements: Any, function: Callable[[Any], Any], variable: str
+    api: Api, name: str, elements: Any, function: Callable[..., Any], names: list[str]
 ) -> Column:
     from pyspark.sql.connect.column import Column
     from pyspark.sql.connect.expressions import (
@@ -64,7 +69,7 @@ def _remote(
     )
 
     del api
-    made = UnresolvedNamedLambdaVariable([variable])
-    body: Any = function(Column(made))
-    applied = LambdaFunction(body._expr, [made])  # noqa: SLF001
+    made = [UnresolvedNamedLambdaVariable([variable]) for variable in names]
+    body: Any = function(*map(Column, made))
+    applied = LambdaFunction(body._expr, made)  # noqa: SLF001
     return Column(UnresolvedFunction(name, [elements._expr, applied]))  # noqa: SLF001

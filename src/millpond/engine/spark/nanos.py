@@ -58,10 +58,9 @@ def in_micros(column: Column, held: DataType, wanted: DataType, context: Context
         made = each(context.api, "transform", column, lambda x: in_micros(x, *element, context))
     elif isinstance(held, Map) and isinstance(wanted, Map):
         value = (held.value, wanted.value)
-        values = each(
-            context.api, "transform", f.map_values(column), lambda x: in_micros(x, *value, context)
+        made = each(
+            context.api, "transform_values", column, lambda _, x: in_micros(x, *value, context)
         )
-        made = f.map_from_arrays(f.map_keys(column), values)
     else:
         thousand = f.lit(1000)
         towards_zero = f.call_function("div", column, thousand)
