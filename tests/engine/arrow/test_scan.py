@@ -17,6 +17,7 @@ from millpond.base.settings import ArrowSettings
 from millpond.engine.arrow.context import Context
 from millpond.engine.arrow.source.files import Files
 from millpond.engine.arrow.source.parquet import ParquetSource
+from millpond.plan import aggregates as agg
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.counters import Counters
@@ -243,6 +244,55 @@ def test_damaged_files_are_named(damage: Any, run: Any, parquet: Any, tmp_path: 
         run(scan)
     assert caught.value.path == str(file)
     assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [60_000, 400_000])  # as a whole, and in parts
+def test_dictionaries_that_end_in_the_middle(rows: int, run: Any, parquet: Any) -> None:
+    words = [f"w{row % 20}" for row in range(rows - 5_000)] + [f"text {i}" for i in range(5_000)]
+    deep = pa.StructArray.from_arrays([pa.array(words)], ["word"])
+    lists = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), pa.array(words))
+    table = pa.table({"word": words, "deep": deep, "list": lists})
+    scan = parquet(table, rows=rows, data_page_size=2_000, dictionary_pagesize_limit=500)
+    chunks = pq.ParquetFile(scan.files[0].path).metadata.row_group(0)
+    for chunk in (chunks.column(leaf) for leaf in range(3)):
+        assert chunk.total_uncompressed_size < 4 * chunk.num_values  # so they come as dictionaries
+        assert chunk.has_dictionary_page
+        assert chunk.data_page_offset - chunk.dictionary_page_offset < 5_000  # not of all texts
+    found, _ = run(scan)
+    assert found == table.to_pylist()
+    one, _ = run(scan.filter(path("deep.word") == "text 7").select("word"))
+    assert one == [{"word": "text 7"}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda scan: scan,
+        lambda scan: scan.filter(path("deep.word") == "c11").select("id"),
+        lambda scan: scan.filter(col("words").any(element() == "c11")).select("id"),
+        lambda scan: scan.aggregate("word", n=agg.count()),
+        lambda scan: scan.top_k(3, "word"),
+    ],
+    ids=["all", "filter", "any", "group", "top_k"],
+)
+def test_numbers_that_a_dictionary_has_no_text_for_are_damage(
+    query: Any, run: Any, parquet: Any
+) -> None:
+    count, words = 20_000, [f"c{number:02}" for number in range(50)]
+    word = [words[row * 7 % 50] for row in range(count)]
+    deep = [{"word": text if row % 3 else None} for row, text in enumerate(word)]
+    columns = {"id": range(count), "word": word, "deep": deep, "words": [[text] for text in word]}
+    scan = parquet(pa.table(columns), rows=count, compression="none")
+    file = Path(scan.files[0].path)
+    data, chunks = bytearray(file.read_bytes()), pq.ParquetFile(file).metadata.row_group(0)
+    for leaf in (1, 2, 3):  # 50 texts are numbered by six bits, so 63 fits in
+        chunk = chunks.column(leaf)
+        end = chunk.dictionary_page_offset + chunk.total_compressed_size - 8_000
+        data[end : end + 6] = b"\xff" * 6
+    file.write_bytes(data)
+    with pytest.raises(SourceError, match="names texts that it has not") as caught:
+        run(query(scan))
+    assert caught.value.path == str(file)
 
 
 def test_file_urls(run: Any, parquet: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,6 +42,11 @@ class Footer:
     schema: t.Struct
     refused: dict[str, SchemaError]
     """Columns that can't be read, and why."""
+
+    @cached_property
+    def groups(self) -> list[Any]:
+        """What it says about each row group."""
+        return [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
 
 
 def parquet_schema(
@@ -153,33 +159,32 @@ def _leaves(schema: t.Struct) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
 def _stats(
     footers: list[Footer], steps: tuple[str, ...], type_: t.DataType, rows: int
 ) -> ColumnStats:
-    lows, highs, nulls, known = [], [], 0, True
+    nulls: int | None = 0
+    found: list[Bounds] = []
     for footer in footers:
         leaf = footer.layout.leaf(steps)
         if leaf is None:
-            nulls += footer.rows
+            nulls = None if nulls is None else nulls + footer.rows
             continue
         column = footer.metadata.schema.column(leaf)
-        for group in range(footer.metadata.num_row_groups):
-            chunk = footer.metadata.row_group(group).column(leaf)
-            bounds = leaf_bounds(chunk, column, type_, footer.path)
-            found = chunk.statistics
-            known = known and found is not None and found.has_null_count
-            nulls += found.null_count if known else 0
+        for group in footer.groups:
+            chunk = group.column(leaf)
+            statistics = chunk.statistics
+            bounds = leaf_bounds(chunk, column, type_, footer.path, statistics)
             if not bounds.all_null:
-                lows.append(_shown(bounds, type_, low=True))
-                highs.append(_shown(bounds, type_, low=False))
-    low = min(lows) if lows and None not in lows else None
-    high = max(highs) if highs and None not in highs else None
+                found.append(bounds)
+            if nulls is not None:
+                counted = statistics is not None and statistics.has_null_count
+                nulls = nulls + statistics.null_count if counted else None
+    lows, highs = [b.low for b in found], [b.high for b in found]
+    low = _shown(min(lows), type_) if lows and None not in lows else None
+    high = _shown(max(highs), type_) if highs and None not in highs else None
     path = format_path(tuple(Name(step) for step in steps))
-    return ColumnStats(path, low, high, nulls / rows if known else None)
+    return ColumnStats(path, low, high, None if nulls is None else nulls / rows)
 
 
-def _shown(bounds: Bounds, type_: t.DataType, *, low: bool) -> Any:
-    """A limit as a Python value that `literal` takes; None if it is unknown or can't be one."""
-    value = bounds.low if low else bounds.high
-    if value is None:
-        return None
+def _shown(value: Any, type_: t.DataType) -> Any:
+    """A limit as a Python value that `literal` takes; None if it can't be one."""
     try:
         if type_ == t.STRING:
             return value.decode()

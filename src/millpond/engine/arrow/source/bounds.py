@@ -66,16 +66,19 @@ def constant_bounds(value: Any, type_: t.DataType) -> Bounds:
     return Bounds(found, found, may_be_null=False)
 
 
-def leaf_bounds(chunk: Any, column: Any, type_: t.DataType, path: str) -> Bounds:
+def leaf_bounds(
+    chunk: Any, column: Any, type_: t.DataType, path: str, statistics: Any = None
+) -> Bounds:
     """The bounds of a column chunk of a file, read as a type.
 
-    `chunk` is pyarrow's `ColumnChunkMetaData`, `column` its `ColumnSchema`.
+    `chunk` is pyarrow's `ColumnChunkMetaData`, `column` its `ColumnSchema`; who has the chunk's
+    statistics at hand gives them.
     """
     # Where they contradict each other, pyarrow would end the process instead of raising.
     if chunk.physical_type != column.physical_type:
         kinds = f"{column.physical_type} and {chunk.physical_type}"
         raise damaged(path, f"the footer of {path} calls column {column.path} {kinds}")
-    found = chunk.statistics
+    found = chunk.statistics if statistics is None else statistics
     fractional = t.is_fractional(type_)
     if found is None:
         return Bounds(may_be_nan=fractional)
@@ -83,14 +86,13 @@ def leaf_bounds(chunk: Any, column: Any, type_: t.DataType, path: str) -> Bounds
     if nulls is not None and nulls == chunk.num_values:
         return ALL_NULL
     low = high = None
-    logical = column.logical_type
     if found.has_min_max:
-        low = _read(found, found.min_raw, "min", logical, type_)
-        high = _read(found, found.max_raw, "max", logical, type_)
+        low = _read(found, found.min_raw, "min", column, type_)
+        high = _read(found, found.max_raw, "max", column, type_)
     return Bounds(low, high, nulls != 0, may_be_nan=fractional)
 
 
-def _read(found: Any, raw: Any, which: str, logical: Any, type_: t.DataType) -> Any:
+def _read(found: Any, raw: Any, which: str, column: Any, type_: t.DataType) -> Any:
     """A limit of the statistics as `comparable` would make it; None if it can't be trusted."""
     if type_ in (t.STRING, t.BINARY):
         return raw if isinstance(raw, bytes) else None
@@ -102,14 +104,19 @@ def _read(found: Any, raw: Any, which: str, logical: Any, type_: t.DataType) -> 
     if type_ == t.BOOLEAN:
         return raw if isinstance(raw, bool) else None
     if type_ in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return _read_time(raw, json.loads(logical.to_json()), type_)
+        return _read_time(raw, json.loads(column.logical_type.to_json()), type_)
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
-    if isinstance(raw, int) and raw < 0 and json.loads(logical.to_json()).get("isSigned") is False:
+    if isinstance(raw, int) and raw < 0 and _is_unsigned(column):
         return None
     if t.is_fractional(type_):
         return None if math.isnan(raw) else float(raw)
     return raw if isinstance(raw, int) else None
+
+
+def _is_unsigned(column: Any) -> bool:
+    """Whether a column holds whole numbers of which the sign is another digit."""
+    return json.loads(column.logical_type.to_json()).get("isSigned") is False
 
 
 def _read_time(raw: Any, logical: dict[str, Any], type_: t.DataType) -> int | None:

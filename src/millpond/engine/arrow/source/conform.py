@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
+from millpond.engine.arrow.source.dense import dense
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow, to_arrow
 
@@ -102,6 +103,8 @@ def conform(array: pa.Array, wanted: t.DataType, stored: t.DataType | None = Non
         return _list(array, wanted, stored)
     if isinstance(wanted, t.Map) and isinstance(stored, t.Map):
         return _map(array, wanted, stored)
+    if at.is_dictionary(array.type) and wanted in (t.STRING, t.BINARY):
+        return dense(array, target)
     if at.is_timestamp(array.type):
         return to_micros(array).view(target)
     if wanted == t.TIMESTAMP_NTZ:

@@ -164,34 +164,24 @@ class ParquetSource:
     def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
         share = 1.0 if until is None else until / float(self.group_rows[group])
-        texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
-        tables = []
-        if texts:
-            try:
-                tables.append(_read(self._dictionaries, group, texts, until))
-            except pa.ArrowNotImplementedError:
-                # A nested column whose dictionary ends in the middle can only be read plainly.
-                self._repeating.update(dict.fromkeys(texts, np.inf))
-                texts = []
-        rest = [leaf for leaf in leaves if leaf not in texts]
-        if rest:
-            tables.append(_read(self.parquet, group, rest, until))
-        return tables
+        readers = self._readers(leaves, share)
+        return [_read(reader, group, some, until) for reader, some in readers]
 
     def read_parts(self, group: int, leaves: list[int], size: int) -> Iterator[list[pa.Table]]:
         """The same of all rows, so many at a time."""
-        texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE]
-        rest = [leaf for leaf in leaves if leaf not in texts]
-        files = [(self._dictionaries, texts)] if texts else []
-        files += [(self.parquet, rest)] if rest else []
-        readers = [
-            file.reader.iter_batches(
-                size, row_groups=[group], column_indices=some, use_threads=False
-            )
-            for file, some in files
+        parts = [
+            reader.iter_batches(size, row_groups=[group], column_indices=some, use_threads=False)
+            for reader, some in self._readers(leaves)
         ]
-        for batches in zip(*readers, strict=True):
+        for batches in zip(*parts, strict=True):
             yield [pa.Table.from_batches([batch]) for batch in batches]
+
+    def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
+        """Which of two readers is to read which leaves."""
+        texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
+        rest = [leaf for leaf in leaves if leaf not in texts]
+        found = [(self._dictionaries.reader, texts)] if texts else []
+        return found + ([(self.parquet.reader, rest)] if rest else [])
 
     def text_leaf(self, leaf: int) -> TextLeaf | None:
         """A leaf whose texts can be picked, being too many to be read as dictionaries."""
@@ -230,11 +220,11 @@ class ParquetSource:
         return RowGroup(self, number)
 
 
-def _read(file: pq.ParquetFile, group: int, leaves: list[int], until: int | None) -> pa.Table:
+def _read(reader: Any, group: int, leaves: list[int], until: int | None) -> pa.Table:
     """Leaves of a row group, of all its rows or of the first ones."""
     if until is None:
-        return file.reader.read_row_group(group, column_indices=leaves, use_threads=False)
-    batches = file.reader.iter_batches(
+        return reader.read_row_group(group, column_indices=leaves, use_threads=False)
+    batches = reader.iter_batches(
         until, row_groups=[group], column_indices=leaves, use_threads=False
     )
     return pa.Table.from_batches([next(batches)])

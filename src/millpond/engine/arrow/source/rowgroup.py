@@ -15,7 +15,7 @@ from millpond.engine.arrow.source.conform import conform
 from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
 from millpond.engine.arrow.source.merge import merge
-from millpond.engine.arrow.source.utf8 import is_utf8
+from millpond.engine.arrow.source.sound import has_all_words, is_utf8
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
 
@@ -235,6 +235,9 @@ class RowGroup:
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                if not has_all_words(array):
+                    message = f"column {name} of {self.source.path} names texts that it has not"
+                    raise damaged(self.source.path, message)
                 if self.source.strict and not is_utf8(array):
                     message = f"column {name} of {self.source.path} holds text that is no UTF-8"
                     raise damaged(self.source.path, message)
