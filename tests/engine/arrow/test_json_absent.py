@@ -134,8 +134,6 @@ def test_names_that_come_late_do_not_hide_one_that_is_missing(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "text",
     [
-        "{\n}\n{}{}\n",
-        '{"x":\n{}}{}\n',
         "{}{}\n",
         '{"x": 1,\n"y": 2}\n',
         '{"x": {}}}\n',
@@ -146,6 +144,18 @@ def test_objects_that_are_not_one_on_each_line(tmp_path: Path, text: str, count:
     text = LONG_LINE * count + text
     line = "" if count else "line 1 "
     with pytest.raises(SourceError, match=rf"{line}.*0\.json is not a JSON object"):
+        rows(scan(tmp_path, text).filter(col("b").is_not_null()))
+
+
+@pytest.mark.parametrize("text", ["{\n}\n{}{}\n", '{"b":\n{}}{}\n'])
+def test_objects_on_as_many_lines_that_are_not_one_on_each(tmp_path: Path, text: str) -> None:
+    with pytest.raises(SourceError, match=r"line 1 of .*0\.json is not a JSON object"):
+        rows(scan(tmp_path, text))
+
+
+def test_an_object_over_many_lines_is_an_error_in_much_text(tmp_path: Path) -> None:
+    text = "{\n" + '"x": 1,\n' * 10_000 + '"y": 2}\n'
+    with pytest.raises(SourceError, match=r"line 1 of .*0\.json is not a JSON object"):
         rows(scan(tmp_path, text).filter(col("b").is_not_null()))
 
 

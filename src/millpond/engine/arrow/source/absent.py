@@ -7,10 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-import numpy as np
 
 from millpond.engine.arrow.source.bounds import ALL_NULL
-from millpond.engine.arrow.source.lines import line_starts
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.plan.bound import row_paths
 from millpond.plan.paths import Name
@@ -23,14 +21,14 @@ if TYPE_CHECKING:
 
 _MUCH: Final = 1 << 16
 _HEAD: Final = 1 << 10
-_OPEN, _CLOSE = b"{}"
 
 
 class AbsentMembers:
     """Files in which a member's name stands nowhere have null there, so conditions may fail.
 
     Bytes are searched, or lines read without keeping anything of them: of a commit without
-    `"metaData"`, no values are made to find it.
+    `"metaData"`, no values are made to find it. That each object stands on a line of its own is not
+    looked at closely: who reads the rows sees it.
     """
 
     def __init__(self, spec: ScanSpec) -> None:
@@ -106,24 +104,12 @@ def _rarest(mark: bytes) -> bytes:
 
 
 def _are_without(content: bytes, names: frozenset[str]) -> bool:
-    """Whether all lines are objects without these members, each object whole on its line."""
-    count = _objects(content)
+    """Whether it is nothing but objects without these members, as many as lines."""
+    lines = content.count(b"\n") + (not content.endswith(b"\n"))
     try:
-        return bool(count) and len(_refusing(names).decode_lines(content)) == count
+        return len(_refusing(names).decode_lines(content)) == lines
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-
-
-def _objects(content: bytes) -> int:
-    """How many lines there are, if all begin and end like objects, otherwise 0."""
-    if len(content) > _MUCH and content.endswith(b"\n"):
-        starts, are_objects = line_starts(np.frombuffer(content, np.uint8))
-        return len(starts) if are_objects else 0
-    content = content.removesuffix(b"\n")
-    if not content or content[0] != _OPEN or content[-1] != _CLOSE:
-        return 0
-    between = content.count(b"\n")
-    return between + 1 if content.count(b"}\n{") == between else 0
 
 
 @lru_cache(maxsize=64)
@@ -136,11 +122,13 @@ def _refusing(names: frozenset[str]) -> msgspec.json.Decoder[Any]:
 
 
 def _look_whole(content: bytes) -> bool:
-    """Whether all lines begin and end like objects, and the last one is: there a cut shows."""
-    if not _objects(content):
-        return False
+    """Whether the first and the last line are objects.
+
+    There a cut shows, and objects that take many lines.
+    """
+    first = content[: content.find(b"\n")]
     last = content[content.rfind(b"\n", 0, -1) + 1 :]
     try:
-        return isinstance(msgspec.json.decode(last), dict)
+        return all(isinstance(msgspec.json.decode(line), dict) for line in (first, last))
     except (ValueError, RecursionError):
         return False
