@@ -51,6 +51,7 @@ PARSERS: Mapping[str, Parser] = {
     "arrow.max_buffer_rows": setting.optional(setting.positive),
     "arrow.spill": setting.one_of("auto", "never"),
     "arrow.max_parse_bytes": setting.positive,
+    "arrow.threads": setting.optional(setting.positive),
     "store.endpoint": setting.optional(
         setting.matching(
             r"https?://[^\s@]+",
@@ -102,6 +103,8 @@ class ArrowSettings:
     spill: Literal["auto", "never"] = "auto"
     max_parse_bytes: int = 512 << 20
     """Raw files in a pond that are larger, and that Spark reads by itself, are parsed by Spark."""
+    threads: int | None = None
+    """How many Parquet files are decoded at a time; None is one a processor, up to eight."""
 
     def __post_init__(self) -> None:
         _check_section(self, "arrow")

@@ -46,7 +46,9 @@ Lowered: TypeAlias = "tuple[tuple[Plan, ...], Make]"
 
 def compile_plan(plan: Plan, context: Context) -> Operator:
     """The operator that gives the plan's rows. A node that is used twice runs twice."""
-    numbers = {id(node): number for number, node in enumerate(topological(plan))}
+    nodes = list(topological(plan))
+    numbers = {id(node): number for number, node in enumerate(nodes)}
+    context.stops_early = any(isinstance(node, o.Head) for node in nodes)
     made: list[Operator] = []
     todo: list[tuple[Plan, Make | None, int]] = [(plan, None, 0)]
     while todo:

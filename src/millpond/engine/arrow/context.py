@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from millpond.plan import types as t
@@ -21,6 +22,8 @@ SPILLING_SHARE = 64
 HOLDING_SHARE = 8
 """What can't spill may take an eighth."""
 _FEWEST_ROWS = 65_536
+_MOST_THREADS = 8
+"""More take memory for what they hold ready, unless they are asked for."""
 
 
 @dataclass(slots=True)
@@ -43,19 +46,30 @@ class Context:
     seen: dict[int, Seen] = field(default_factory=dict)
     is_cancelled: bool = False
     """Set from any thread; looked at before each step of an operator."""
+    stops_early: bool = False
+    """Whether the plan may have enough before all is read: then nothing is read ahead."""
     _directory: Path | None = None
+    _noting: Lock = field(default_factory=Lock)
 
     @property
     def batch_rows(self) -> int:
         """The most rows that a batch has when it leaves the engine."""
         return self.settings.batch_rows
 
+    @property
+    def threads(self) -> int:
+        """How many files are decoded at a time."""
+        if self.stops_early:
+            return 1
+        return self.settings.threads or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+
     def note(self, node: int | None, rows: int) -> None:
         """Rows that a node gave, where another operator does its work along with its own."""
         if node is not None:
-            seen = self.seen.setdefault(node, Seen())
-            seen.rows += rows
-            seen.batches += 1
+            with self._noting:
+                seen = self.seen.setdefault(node, Seen())
+                seen.rows += rows
+                seen.batches += 1
 
     def buffer_rows(self, schema: t.Struct, *, share: int = SPILLING_SHARE) -> int:
         """How many rows of this schema an operator may hold in memory."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.ahead import read_ahead
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
 from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType
 
 _LONGS = 1 << 63
+_SHARE_BYTES = 4 << 20
 
 
 class Entry(NamedTuple):
@@ -90,9 +92,33 @@ def scan_entries(
     if spec.format == "json":
         yield from read_json_files(entries, spec, context)
         return
+    if spec.format == "parquet" and context.threads > 1:
+        yield from read_ahead(
+            _shares(entries), lambda share: _scan_share(share, spec, context), context.threads
+        )
+        return
     read = _scan_parquet if spec.format == "parquet" else read_csv
     for entry in entries:
         yield from read(entry, spec, context)
+
+
+def _shares(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
+    """What one thread reads: a large file, or small ones that are enough together."""
+    share: list[Entry] = []
+    size = 0
+    for entry in entries:
+        share.append(entry)
+        size += _SHARE_BYTES if entry.size is None else entry.size
+        if size >= _SHARE_BYTES:
+            yield share
+            share, size = [], 0
+    if share:
+        yield share
+
+
+def _scan_share(share: list[Entry], spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
+    for entry in share:
+        yield from _scan_parquet(entry, spec, context)
 
 
 def _matching(entries: Iterator[Entry], spec: ScanSpec, context: Context) -> Iterator[Entry]:

@@ -72,13 +72,16 @@ class TextCondition:
 
     def _judged(self, dictionary: pa.Array) -> tuple[NDArray[np.bool_], bool]:
         """For each text of a dictionary whether it meets the condition, and whether null does."""
-        if self._last and self._last[0][0].equals(dictionary):  # as in most row groups
-            return self._last[0][1]
+        # Several threads may read at once, so what is found is looked at only once.
+        for known, verdicts in tuple(self._last):
+            if known.equals(dictionary):  # as in most row groups
+                return verdicts
         values = pa.concat_arrays([dictionary, pa.nulls(1, dictionary.type)])
         batch = pa.record_batch([values.cast(pa.string())], ["text"])
         found = evaluate_mask(self.expr, batch).to_numpy(zero_copy_only=False)
-        self._last[:] = [(dictionary, (found[:-1], bool(found[-1])))]
-        return self._last[0][1]
+        judged = found[:-1], bool(found[-1])
+        self._last[:] = [(dictionary, judged)]
+        return judged
 
     def _some(self, lists: pa.ListArray) -> NDArray[np.bool_]:
         """For each list, whether some text in it meets the condition; not for one that is null."""

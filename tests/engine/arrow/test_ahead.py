@@ -1,0 +1,198 @@
+"""Files that are read ahead: the same rows in the same order, and nothing that was not wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from millpond.base.errors import SourceError
+from millpond.base.settings import Settings
+from millpond.engine.arrow import ArrowEngine
+from millpond.engine.arrow.source import scan as scanning
+from millpond.engine.arrow.source.ahead import read_ahead
+from millpond.plan.expr import col
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILES, ROWS = 6, 1_000
+
+
+def numbers(name: int, counts: list[int]) -> Iterator[Any]:
+    return ((name, number) for number in range(counts[name]))
+
+
+def helpers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "millpond-read-ahead"]
+
+
+@given(st.lists(st.integers(0, 5), max_size=8), st.integers(1, 4))
+def test_batches_come_in_order(counts: list[int], threads: int) -> None:
+    found = read_ahead(iter(range(len(counts))), lambda name: numbers(name, counts), threads)
+    assert list(found) == [(name, i) for name, count in enumerate(counts) for i in range(count)]
+    assert not helpers()
+
+
+def test_nothing_is_begun_before_the_first_item_is_used_up() -> None:
+    begun = []
+
+    def read(name: int) -> Iterator[Any]:
+        begun.append(name)
+        yield from (name, name)
+
+    found: Any = read_ahead(iter(range(9)), read, threads=3)
+    assert [next(found), next(found)] == [0, 0]
+    assert begun == [0]
+    assert not helpers()
+    found.close()
+
+
+def test_so_many_items_at_a_time_and_a_few_batches_of_each() -> None:
+    read_of: dict[int, int] = {}
+    waiting = threading.Barrier(4)  # three readers, and who looks
+
+    def read(name: int) -> Iterator[Any]:
+        for number in range(9):
+            read_of[name] = number
+            if name and number == 2:
+                waiting.wait(timeout=30)  # two batches are held, and a third is being read
+            yield name
+
+    found: Any = read_ahead(iter(range(9)), read, threads=3)
+    assert [next(found) for _ in range(9)] == [0] * 9
+    assert next(found) == 1
+    waiting.wait(timeout=30)
+    assert sorted(read_of) == [0, 1, 2, 3]
+    assert read_of[2] == read_of[3] == 2
+    found.close()
+    assert sorted(read_of) == [0, 1, 2, 3]
+    assert not helpers()
+
+
+def test_what_goes_wrong_is_raised_in_its_turn() -> None:
+    def read(name: int) -> Iterator[Any]:
+        yield name
+        if name == 2:
+            raise SourceError("no more", engine="arrow", path="two")
+
+    found = read_ahead(iter(range(9)), read, threads=3)
+    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(SourceError, match="no more"):
+        next(found)
+    assert not helpers()
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_items_that_can_not_be_named(at: int) -> None:
+    def names() -> Iterator[int]:
+        yield from range(at)
+        raise SourceError("no name", engine="arrow", path="list")
+
+    found = read_ahead(names(), lambda name: iter([name]), threads=2)
+    assert [next(found) for _ in range(at)] == list(range(at))
+    with pytest.raises(SourceError, match="no name"):
+        next(found)
+    assert not helpers()
+
+
+def test_what_was_opened_is_closed_where_it_was_read() -> None:
+    closed = []
+
+    def read(name: int) -> Iterator[Any]:
+        opened_by = threading.current_thread()
+        try:
+            while True:
+                yield name
+        finally:
+            closed.append((name, opened_by is threading.current_thread()))
+
+    found: Any = read_ahead(iter([1, 2]), read, threads=2)
+    next(found)
+    found.close()
+    assert closed == [(1, True)]
+
+    closed.clear()
+    endless: Any = read_ahead(iter([0, 1, 2]), lambda n: read(n) if n else iter([0]), threads=2)
+    assert [next(endless), next(endless)] == [0, 1]
+    endless.close()
+    assert {1: True}.items() <= dict(closed).items() <= {1: True, 2: True}.items()
+    assert not helpers()
+
+
+@pytest.fixture
+def scan(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Several files, of which each counts as a large one."""
+    monkeypatch.setattr(scanning, "_SHARE_BYTES", 1)
+    starts = range(0, FILES * ROWS, ROWS)
+    tables = (
+        pa.table({"id": range(start, start + ROWS), "word": [f"w{i % 7}" for i in range(ROWS)]})
+        for start in starts
+    )
+    return parquet(*tables, rows=300)
+
+
+def engine(threads: int) -> ArrowEngine:
+    return ArrowEngine(settings=Settings.load(env={}, arrow_threads=threads))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda scan: scan,
+        lambda scan: scan.filter((col("word") == "w3") & (col("id") > 250)).select("id"),
+        lambda scan: scan.sort(col("id").desc()),
+        lambda scan: scan.union(scan.filter(col("id") < 10)),
+    ],
+    ids=["all", "filter", "sort", "twice"],
+)
+def test_rows_and_counters_are_those_of_one_thread(query: Any, run: Any, scan: Any) -> None:
+    rows, counters = run(query(scan), engine(1))
+    again, counted = run(query(scan), engine(4))
+    assert again == rows
+    assert counted == counters
+    assert not helpers()
+
+
+def test_a_plan_that_may_have_enough_reads_nothing_ahead(run: Any, scan: Any) -> None:
+    rows, counters = run(scan.head(ROWS + 1), engine(4))
+    assert len(rows) == ROWS + 1
+    assert (counters.files_opened, counters.early_exit_batches_skipped) == (2, 3 + FILES - 2)
+
+
+def test_a_damaged_file_is_named_after_the_rows_before_it(scan: Any, tmp_path: Path) -> None:
+    (tmp_path / scan.files[3].path).write_bytes(b"PAR1")
+    with engine(4).execute(scan) as execution:
+        seen = sum(next(execution).num_rows for _ in range(3 * 4))  # row groups of 300 and 100
+        with pytest.raises(SourceError) as caught:
+            next(execution)
+    assert seen == 3 * ROWS
+    assert caught.value.path == scan.files[3].path
+    assert not helpers()
+
+
+def test_an_interpreter_that_ends_in_the_middle_ends_well(tmp_path: Path) -> None:
+    for number in range(4):
+        rows = pa.table({"id": range(400_000), "text": [f"text {i}" for i in range(400_000)]})
+        pq.write_table(rows, tmp_path / f"{number}.parquet", row_group_size=400_000)
+    code = f"""
+import millpond as mp
+from millpond.base.settings import Settings
+from millpond.engine.arrow import ArrowEngine
+engine = ArrowEngine(settings=Settings.load(env={{}}, arrow_threads=3))
+batches = iter(engine.execute(mp.scan({str(tmp_path)!r})))
+seen = 0
+while seen <= 400_000:
+    seen += next(batches).num_rows
+print(seen > 400_000)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
