@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,9 +18,12 @@ from hypothesis import strategies as st
 from millpond.base.errors import SourceError
 from millpond.base.settings import Settings
 from millpond.engine.arrow import ArrowEngine
-from millpond.engine.arrow.source import scan as scanning
+from millpond.engine.arrow.source import ahead, groups
 from millpond.engine.arrow.source.ahead import read_ahead
+from millpond.engine.arrow.source.parquet import ParquetSource
+from millpond.plan import make
 from millpond.plan.expr import col
+from millpond.plan.sources import DynamicScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +32,13 @@ if TYPE_CHECKING:
 FILES, ROWS = 6, 1_000
 
 
-def numbers(name: int, counts: list[int]) -> Iterator[Any]:
-    return ((name, number) for number in range(counts[name]))
+def batch(number: int) -> pa.RecordBatch:
+    return pa.record_batch({"n": pa.array([number], pa.int64())})
+
+
+def values(batches: Iterator[pa.RecordBatch], count: int | None = None) -> list[int]:
+    """The numbers of the next so many batches, or of all."""
+    return [batch["n"][0].as_py() for batch in islice(batches, count)]
 
 
 def helpers() -> list[threading.Thread]:
@@ -37,39 +47,42 @@ def helpers() -> list[threading.Thread]:
 
 @given(st.lists(st.integers(0, 5), max_size=8), st.integers(1, 4))
 def test_batches_come_in_order(counts: list[int], threads: int) -> None:
-    found = read_ahead(iter(range(len(counts))), lambda name: numbers(name, counts), threads)
-    assert list(found) == [(name, i) for name, count in enumerate(counts) for i in range(count)]
+    def read(name: int) -> Iterator[pa.RecordBatch]:
+        return (batch(10 * name + number) for number in range(counts[name]))
+
+    found = read_ahead(iter(range(len(counts))), read, threads)
+    assert values(found) == [10 * n + i for n, count in enumerate(counts) for i in range(count)]
     assert not helpers()
 
 
 def test_nothing_is_begun_before_the_first_item_is_used_up() -> None:
     begun = []
 
-    def read(name: int) -> Iterator[Any]:
+    def read(name: int) -> Iterator[pa.RecordBatch]:
         begun.append(name)
-        yield from (name, name)
+        yield from (batch(name), batch(name))
 
     found: Any = read_ahead(iter(range(9)), read, threads=3)
-    assert [next(found), next(found)] == [0, 0]
+    assert values(found, 2) == [0, 0]
     assert begun == [0]
     assert not helpers()
     found.close()
 
 
-def test_so_many_items_at_a_time_and_a_few_batches_of_each() -> None:
+def test_so_many_items_at_a_time_and_a_few_batches_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_HELD_BYTES", 2 * batch(0).nbytes)
     read_of: dict[int, int] = {}
     waiting = threading.Barrier(4)  # three readers, and who looks
 
-    def read(name: int) -> Iterator[Any]:
+    def read(name: int) -> Iterator[pa.RecordBatch]:
         for number in range(9):
             read_of[name] = number
             if name and number == 2:
                 waiting.wait(timeout=30)  # two batches are held, and a third is being read
-            yield name
+            yield batch(name)
 
     found: Any = read_ahead(iter(range(9)), read, threads=3)
-    assert [next(found) for _ in range(9)] == [0] * 9
-    assert next(found) == 1
+    assert values(found, 10) == [0] * 9 + [1]
     waiting.wait(timeout=30)
     assert sorted(read_of) == [0, 1, 2, 3]
     assert read_of[2] == read_of[3] == 2
@@ -78,14 +91,20 @@ def test_so_many_items_at_a_time_and_a_few_batches_of_each() -> None:
     assert not helpers()
 
 
+def test_one_batch_is_held_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_HELD_BYTES", 1)
+    found = read_ahead(iter(range(3)), lambda name: iter([batch(name)] * 3), threads=2)
+    assert values(found) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+
+
 def test_what_goes_wrong_is_raised_in_its_turn() -> None:
-    def read(name: int) -> Iterator[Any]:
-        yield name
+    def read(name: int) -> Iterator[pa.RecordBatch]:
+        yield batch(name)
         if name == 2:
             raise SourceError("no more", engine="arrow", path="two")
 
     found = read_ahead(iter(range(9)), read, threads=3)
-    assert [next(found) for _ in range(3)] == [0, 1, 2]
+    assert values(found, 3) == [0, 1, 2]
     with pytest.raises(SourceError, match="no more"):
         next(found)
     assert not helpers()
@@ -97,47 +116,58 @@ def test_items_that_can_not_be_named(at: int) -> None:
         yield from range(at)
         raise SourceError("no name", engine="arrow", path="list")
 
-    found = read_ahead(names(), lambda name: iter([name]), threads=2)
-    assert [next(found) for _ in range(at)] == list(range(at))
+    found = read_ahead(names(), lambda name: iter([batch(name)]), threads=2)
+    assert values(found, at) == list(range(at))
     with pytest.raises(SourceError, match="no name"):
         next(found)
     assert not helpers()
 
 
 def test_what_was_opened_is_closed_where_it_was_read() -> None:
-    closed = []
+    closed: dict[int, bool] = {}
 
-    def read(name: int) -> Iterator[Any]:
+    def read(name: int) -> Iterator[pa.RecordBatch]:
         opened_by = threading.current_thread()
         try:
-            while True:
-                yield name
+            while name:
+                yield batch(name)
+            yield batch(0)
         finally:
-            closed.append((name, opened_by is threading.current_thread()))
+            closed[name] = opened_by is threading.current_thread()
 
     found: Any = read_ahead(iter([1, 2]), read, threads=2)
-    next(found)
+    assert values(found, 5) == [1] * 5
     found.close()
-    assert closed == [(1, True)]
+    assert closed == {1: True}
 
-    closed.clear()
-    endless: Any = read_ahead(iter([0, 1, 2]), lambda n: read(n) if n else iter([0]), threads=2)
-    assert [next(endless), next(endless)] == [0, 1]
-    endless.close()
-    assert {1: True}.items() <= dict(closed).items() <= {1: True, 2: True}.items()
+    found = read_ahead(iter([0, 1, 2]), read, threads=2)
+    assert values(found, 2) == [0, 1]
+    found.close()
+    assert closed[0]
+    assert closed[1]
+    assert closed.get(2, True)  # if it was begun
     assert not helpers()
 
 
 @pytest.fixture
 def scan(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Several files, of which each counts as a large one."""
-    monkeypatch.setattr(scanning, "_SHARE_BYTES", 1)
+    monkeypatch.setattr(groups, "_SHARE_BYTES", 1)
     starts = range(0, FILES * ROWS, ROWS)
     tables = (
         pa.table({"id": range(start, start + ROWS), "word": [f"w{i % 7}" for i in range(ROWS)]})
         for start in starts
     )
     return parquet(*tables, rows=300)
+
+
+@pytest.fixture
+def large(scan: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same files, of which each is read in parts, two row groups a part."""
+    group = pq.ParquetFile(scan.files[0].path).metadata.row_group(0)
+    monkeypatch.setattr(groups, "_LARGE_BYTES", 1)
+    monkeypatch.setattr(groups, "_RUN_BYTES", group.total_byte_size + 1)
+    return scan
 
 
 def engine(threads: int) -> ArrowEngine:
@@ -154,12 +184,54 @@ def engine(threads: int) -> ArrowEngine:
     ],
     ids=["all", "filter", "sort", "twice"],
 )
-def test_rows_and_counters_are_those_of_one_thread(query: Any, run: Any, scan: Any) -> None:
-    rows, counters = run(query(scan), engine(1))
-    again, counted = run(query(scan), engine(4))
+@pytest.mark.parametrize("files", ["scan", "large"])
+def test_rows_and_counters_are_those_of_one_thread(
+    query: Any, files: str, run: Any, request: pytest.FixtureRequest
+) -> None:
+    plan = query(request.getfixturevalue(files))
+    rows, counters = run(plan, engine(1))
+    again, counted = run(plan, engine(4))
     assert again == rows
     assert counted == counters
     assert not helpers()
+
+
+def test_a_large_file_is_read_by_several_threads(
+    run: Any, large: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_by: dict[int, str] = {}
+    plain = ParquetSource.twin
+
+    def twin(source: ParquetSource) -> ParquetSource:
+        found = plain(source)
+        read_by[id(found)] = threading.current_thread().name
+        return found
+
+    monkeypatch.setattr(ParquetSource, "twin", twin)
+    one = replace(large, files=large.files[:1])
+    rows, counters = run(one, engine(2))
+    assert [row["id"] for row in rows] == list(range(ROWS))
+    assert sorted(read_by.values()) == ["MainThread", "millpond-read-ahead"]
+    assert (counters.files_opened, counters.batches_decoded) == (1, 4)
+
+
+def test_row_groups_that_nobody_asks_for_are_counted(large: Any) -> None:
+    with engine(2).execute(large) as execution:
+        next(execution)
+    counters = execution.counters
+    left = counters.early_exit_batches_skipped
+    assert (counters.files_opened, counters.batches_decoded) == (1, 1)
+    assert left == 3 + FILES - 1
+    assert not helpers()
+
+
+def test_deleted_rows_are_left_out_of_parts(run: Any, large: Any) -> None:
+    gone = [0, 299, 300, 301, 650, 999]
+    names = make.values([{"path": file.path, "gone": gone} for file in large.files])
+    plan = DynamicScan(names, "parquet", large.columns, deleted="gone")
+    rows, _ = run(plan, engine(3))
+    left = [row for row in range(FILES * ROWS) if row % ROWS not in gone]
+    assert [row["id"] for row in rows] == left
 
 
 def test_a_plan_that_may_have_enough_reads_nothing_ahead(run: Any, scan: Any) -> None:

@@ -14,8 +14,9 @@ from millpond.base.errors import SourceError
 from millpond.base.settings import ArrowSettings
 from millpond.engine.arrow.context import Context
 from millpond.engine.arrow.source import rowgroup
+from millpond.engine.arrow.source.entry import Constant
 from millpond.engine.arrow.source.files import Files
-from millpond.engine.arrow.source.parquet import Constant, ParquetSource
+from millpond.engine.arrow.source.parquet import ParquetSource
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.counters import Counters

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.named import OverFiles
-    from millpond.engine.arrow.source.scan import Entry
     from millpond.plan.node import Plan
 
 Make: TypeAlias = Callable[[list[Operator]], Operator]

@@ -13,14 +13,9 @@ import numpy as np
 from millpond.base.errors import EvaluationError, SourceError
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.files import ENGINE
+from millpond.engine.arrow.source.groups import initial_rows, open_groups
 from millpond.engine.arrow.source.parquet import ParquetSource
-from millpond.engine.arrow.source.scan import (
-    Entry,
-    describe_spec,
-    initial_rows,
-    may_match,
-    open_groups,
-)
+from millpond.engine.arrow.source.scan import describe_spec, may_match
 from millpond.engine.arrow.source.spec import concat, take
 
 if TYPE_CHECKING:
@@ -31,6 +26,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
 

@@ -17,14 +17,9 @@ from millpond.engine.arrow.best import Best, Finalists, Gathered, last_of_best
 from millpond.engine.arrow.codes import from_code, order_of, to_code
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.operator import Operator
+from millpond.engine.arrow.source.groups import initial_rows, open_groups
 from millpond.engine.arrow.source.parquet import ParquetSource
-from millpond.engine.arrow.source.scan import (
-    Entry,
-    describe_spec,
-    initial_rows,
-    may_match,
-    open_groups,
-)
+from millpond.engine.arrow.source.scan import describe_spec, may_match
 from millpond.engine.arrow.source.spec import concat, take
 from millpond.engine.arrow.topkeys import stage_of
 from millpond.plan.arrow import to_arrow
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundSortKey

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-_HELD: Final = 2
-"""So many batches of an item wait to be used, at most."""
+_HELD_BYTES: Final = 32 << 20
+"""Of each item so much waits to be used, at most, or one batch that is larger."""
 
 
 def read_ahead(
@@ -31,8 +31,6 @@ def read_ahead(
     The first one is read here, and others only when it has been used up: who wants few rows reads
     few. What goes wrong with an item is raised when its turn has come.
 
-    >>> list(read_ahead(iter("ab"), lambda letter: iter([letter + "1", letter + "2"]), threads=2))
-    ['a1', 'a2', 'b1', 'b2']
     """
     for first in items:
         yield from read(first)
@@ -50,6 +48,7 @@ class _Taken:
 
     def __init__(self) -> None:
         self.batches: deque[pa.RecordBatch] = deque()
+        self.bytes = 0
         self.is_done = False
         self.error: BaseException | None = None
 
@@ -109,8 +108,10 @@ class _Readers(Generic[Item]):
         with self._changed:
             self._changed.wait_for(lambda: taken.batches or taken.is_done)
             if taken.batches:
+                batch = taken.batches.popleft()
+                taken.bytes -= batch.nbytes
                 self._changed.notify_all()
-                return taken.batches.popleft()
+                return batch
         if taken.error is not None:
             raise taken.error
         return None
@@ -154,9 +155,13 @@ class _Readers(Generic[Item]):
 
     def _put(self, taken: _Taken, batch: pa.RecordBatch) -> bool:
         """Hand over a batch when there is room; False if it is not wanted any more."""
+        size = batch.nbytes
         with self._changed:
-            self._changed.wait_for(lambda: len(taken.batches) < _HELD or not self._is_wanted)
+            self._changed.wait_for(
+                lambda: not taken.bytes or taken.bytes + size <= _HELD_BYTES or not self._is_wanted
+            )
             taken.batches.append(batch)
+            taken.bytes += size
             self._changed.notify_all()
             return self._is_wanted
 

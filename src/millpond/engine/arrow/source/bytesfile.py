@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.source.scan import Entry
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
 _BATCH_BYTES = 4 << 20

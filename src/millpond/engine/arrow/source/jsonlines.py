@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.lines import Lines
-    from millpond.engine.arrow.source.scan import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
 _BLOCK_BYTES = 1 << 20

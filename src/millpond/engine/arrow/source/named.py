@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.operator import Operator, gather
+from millpond.engine.arrow.source.entry import Constant, Entry
 from millpond.engine.arrow.source.files import ENGINE
-from millpond.engine.arrow.source.parquet import Constant
-from millpond.engine.arrow.source.scan import Entry, describe_spec, scan_entries
+from millpond.engine.arrow.source.scan import describe_spec, scan_entries
 from millpond.engine.arrow.source.spec import concat, kept_rows, take
 
 if TYPE_CHECKING:

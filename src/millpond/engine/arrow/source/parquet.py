@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.files import local_path, unreadable
@@ -16,7 +16,6 @@ from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.pages import TextLeaf
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
-from millpond.plan.arrow import to_arrow
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.source.scan import Entry
+    from millpond.engine.arrow.source.entry import Constant, Entry
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundPath
     from millpond.plan.types import DataType
@@ -35,23 +34,6 @@ _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
 """Texts that take fewer are read as dictionaries; of a part of the rows, fewer by that part."""
-
-
-class Constant(NamedTuple):
-    """The value of a column that a file does not hold itself."""
-
-    value: Any
-    type: DataType
-
-    def repeat(self, rows: int) -> pa.Array:
-        """This value, for so many rows."""
-        type_ = to_arrow(self.type)
-        width = type_.bit_width // 8 if at.is_primitive(type_) else 0
-        if self.value is None or width not in (1, 2, 4, 8):  # booleans take a bit
-            return pa.repeat(pa.scalar(self.value, type_), rows)
-        # Ten times as fast as `repeat`, which counts where files are large.
-        one = np.frombuffer(pa.array([self.value], type_).buffers()[1], f"u{width}", 1)
-        return pa.Array.from_buffers(type_, rows, [None, pa.py_buffer(np.repeat(one, rows))])
 
 
 class ParquetSource:
@@ -72,11 +54,7 @@ class ParquetSource:
         self.context = context
         self.file = context.files.open(path)
         try:
-            # Ranges of remote objects are fetched ahead, together; local ones as they are needed.
-            remote = local_path(path) is None
-            self.parquet = pq.ParquetFile(
-                self.file, pre_buffer=remote, coerce_int96_timestamp_unit="us"
-            )
+            self.parquet = self._reader(self.file)
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
@@ -97,6 +75,23 @@ class ParquetSource:
     def of(cls, entry: Entry, spec: ScanSpec, context: Context) -> ParquetSource:
         """A file of a scan."""
         return cls(entry.path, entry.constants, context, spec.columns, strict=spec.strict)
+
+    def twin(self) -> ParquetSource:
+        """Another reader of the file, for another thread; what is known of the file is shared."""
+        twin = copy(self)
+        vars(twin).pop("_dictionaries", None)
+        twin.file = self.context.files.open(self.path)
+        try:
+            twin.parquet = self._reader(twin.file, metadata=self.metadata)
+        except READ_ERRORS as error:
+            self.context.files.release(twin.file)
+            raise unreadable(self.path, error) from error
+        return twin
+
+    def _reader(self, file: pa.NativeFile, **options: Any) -> pq.ParquetFile:
+        # Ranges of remote objects are fetched ahead, together; local ones as they are needed.
+        remote = local_path(self.path) is None
+        return pq.ParquetFile(file, pre_buffer=remote, coerce_int96_timestamp_unit="us", **options)
 
     def close(self) -> None:
         """Close the file."""
@@ -152,9 +147,10 @@ class ParquetSource:
         found = self._selected.get(id(wanted))
         if found is None:
             own = Struct(tuple(field for field in wanted if field.name not in self.constants))
-            found = self._selected[id(wanted)] = self.layout.select(own)
             self._in_file[id(wanted)] = self.layout.in_file(wanted)
             self._wanted.append(wanted)
+            # At last: another thread that finds it takes all the rest for granted.
+            found = self._selected[id(wanted)] = self.layout.select(own)
         return found
 
     def in_file(self, wanted: Struct) -> Struct:
@@ -207,13 +203,8 @@ class ParquetSource:
     def _dictionaries(self) -> pq.ParquetFile:
         """A second reader of the file, which gives texts as dictionaries."""
         columns = (self.metadata.schema.column(i) for i in range(self.metadata.num_columns))
-        return pq.ParquetFile(
-            self.file,
-            metadata=self.metadata,
-            read_dictionary=[c.path for c in columns if c.physical_type == "BYTE_ARRAY"],
-            pre_buffer=local_path(self.path) is None,
-            coerce_int96_timestamp_unit="us",
-        )
+        texts = [c.path for c in columns if c.physical_type == "BYTE_ARRAY"]
+        return self._reader(self.file, metadata=self.metadata, read_dictionary=texts)
 
     def group(self, number: int) -> RowGroup:
         """A row group; nothing of it is read yet."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from millpond.engine.arrow.operator import Operator
 from millpond.engine.arrow.source.ahead import read_ahead
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
 from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
+from millpond.engine.arrow.source.entry import Constant, Entry
+from millpond.engine.arrow.source.groups import parquet_pieces, scan_parquet
 from millpond.engine.arrow.source.jsonfiles import read_json_files
-from millpond.engine.arrow.source.parquet import Constant, ParquetSource
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.plan.types import LONG
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.operator import Steps
@@ -28,17 +26,6 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType
 
 _LONGS = 1 << 63
-_SHARE_BYTES = 4 << 20
-
-
-class Entry(NamedTuple):
-    """A file to read: its path, its constants by name, and row positions to leave out."""
-
-    path: str
-    constants: dict[str, Constant]
-    deleted: NDArray[np.int64] | None = None
-    rows: int | None = None
-    size: int | None = None
 
 
 class ScanFiles(Operator):
@@ -93,32 +80,12 @@ def scan_entries(
         yield from read_json_files(entries, spec, context)
         return
     if spec.format == "parquet" and context.threads > 1:
-        yield from read_ahead(
-            _shares(entries), lambda share: _scan_share(share, spec, context), context.threads
-        )
+        pieces = parquet_pieces(entries, spec, context)
+        yield from read_ahead(pieces, lambda piece: piece(), context.threads)
         return
-    read = _scan_parquet if spec.format == "parquet" else read_csv
+    read = scan_parquet if spec.format == "parquet" else read_csv
     for entry in entries:
         yield from read(entry, spec, context)
-
-
-def _shares(entries: Iterator[Entry]) -> Iterator[list[Entry]]:
-    """What one thread reads: a large file, or small ones that are enough together."""
-    share: list[Entry] = []
-    size = 0
-    for entry in entries:
-        share.append(entry)
-        size += _SHARE_BYTES if entry.size is None else entry.size
-        if size >= _SHARE_BYTES:
-            yield share
-            share, size = [], 0
-    if share:
-        yield share
-
-
-def _scan_share(share: list[Entry], spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    for entry in share:
-        yield from _scan_parquet(entry, spec, context)
 
 
 def _matching(entries: Iterator[Entry], spec: ScanSpec, context: Context) -> Iterator[Entry]:
@@ -139,57 +106,6 @@ def may_match(entry: Entry, spec: ScanSpec) -> bool:
         return constant_bounds(constant.value, type_)
 
     return all(may_hold(predicate, lookup) for predicate in spec.constant_predicates)
-
-
-def _scan_parquet(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    source = ParquetSource.of(entry, spec, context)
-    groups: list[int] = []
-    try:
-        groups = open_groups(source, spec, context)
-        while groups:
-            group = source.group(groups.pop(0))
-            context.note(spec.scan_node, group.rows)
-            if not spec.conditions:
-                gone = gone_rows(entry, source, group.number)
-                if gone is None or len(gone) < group.rows:
-                    yield from spec.results(group, None, gone)
-                continue
-            rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
-            if rows is None or len(rows):
-                yield from spec.results(group, rows)
-    finally:
-        context.counters.add("early_exit_batches_skipped", len(groups))
-        source.close()
-
-
-def open_groups(source: ParquetSource, spec: ScanSpec, context: Context) -> list[int]:
-    """The row groups of a file that statistics do not rule out; the others are counted."""
-    every = range(source.metadata.num_row_groups)
-    groups = [g for g in every if source.may_hold(g, spec.predicates) and source.group_rows[g]]
-    empty = int((source.group_rows == 0).sum())
-    context.counters.add("batches_pruned", len(every) - len(groups) - empty)
-    if len(every) > empty and not groups:
-        context.counters.add("files_pruned")
-    return groups
-
-
-def initial_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.int64] | None:
-    """The rows of a row group that are not deleted; None stands for all."""
-    gone = gone_rows(entry, source, group)
-    if gone is None:
-        return None
-    there = np.ones(source.group_rows[group], bool)
-    there[gone] = False
-    return np.flatnonzero(there)
-
-
-def gone_rows(entry: Entry, source: ParquetSource, group: int) -> NDArray[np.int64] | None:
-    """The rows of a row group that are deleted; None if there are none."""
-    if entry.deleted is None:
-        return None
-    start, end = source.group_starts[group], source.group_starts[group + 1]
-    first, last = np.searchsorted(entry.deleted, (start, end))
-    return None if first == last else entry.deleted[first:last] - start
 
 
 def entries_of(scan: Any) -> list[Entry]:
