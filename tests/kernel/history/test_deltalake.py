@@ -8,11 +8,13 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from tests.kernel.history.compare import bag
 from tests.kernel.history.generate import APPS, Shape, random_history
 from tests.kernel.history.layout import random_layout
 from tests.kernel.history.write import write_history
+
+from millpond import col, delta_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +54,17 @@ def test_changes(seed: int, features: bool, tmp_path: Path) -> None:
         found = _rows(feed)
         assert all(row[name] is None for row in found for name in later - {"_commit_timestamp"})
         assert bag(found, without=tuple(later)) == bag(expected)
+
+
+@pytest.mark.parametrize("engine", ["arrow", pytest.param("spark", marks=pytest.mark.spark)])
+def test_rows_that_deltalake_has_changed(engine: str, tmp_path: Path) -> None:
+    """It writes texts of changed rows as views, and says so in the file."""
+    write_deltalake(tmp_path, pa.table({"text": ["a", None, "zz"], "n": [1, 2, 3]}))
+    DeltaTable(tmp_path).update(updates={"text": "'changed'"}, predicate="text is null")
+
+    found = delta_table(tmp_path).scan(predicate=col("n") <= 2).to_arrow(engine=engine)
+
+    assert bag(found.to_pylist()) == bag([{"text": "a", "n": 1}, {"text": "changed", "n": 2}])
 
 
 def test_a_seed_gives_a_history() -> None:

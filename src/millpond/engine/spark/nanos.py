@@ -65,8 +65,20 @@ def in_micros(column: Column, held: DataType, wanted: DataType, context: Context
         thousand = f.lit(1000)
         towards_zero = f.call_function("div", column, thousand)
         below = f.when((column < 0) & (column % thousand != 0), f.lit(1)).otherwise(f.lit(0))
-        made = f.timestamp_micros(towards_zero - below).cast(to_spark(wanted))
+        made = _moment(towards_zero - below, wanted, context)
     return made
+
+
+def _moment(micros: Column, wanted: DataType, context: Context) -> Column:
+    """Microseconds as a moment, or as a time without a zone, whatever the session's zone is."""
+    f = context.functions
+    if wanted != TIMESTAMP_NTZ:
+        return f.timestamp_micros(micros)
+    second = f.lit(1_000_000).cast("decimal(20,0)")
+    seconds = (micros.cast("decimal(20,0)") / second).cast("decimal(18,6)")
+    since = f.make_dt_interval(secs=seconds)
+    epoch: Column = f.lit("1970-01-01 00:00:00").cast(to_spark(TIMESTAMP_NTZ))
+    return epoch + since
 
 
 def _has_moments(type_: DataType) -> bool:

@@ -72,8 +72,11 @@ def _size(entry: Entry) -> int | None:
 
 
 def _scan_each(entries: list[Entry], spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
-    for entry in entries:
-        yield from scan_parquet(entry, spec, context)
+    try:
+        while entries:
+            yield from scan_parquet(entries.pop(0), spec, context)
+    finally:
+        context.counters.add("early_exit_batches_skipped", len(entries))
 
 
 def _parts(

@@ -16,6 +16,7 @@ from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
+from millpond.engine.arrow.source.views import without_views
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
 
@@ -235,6 +236,7 @@ class RowGroup:
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+                array = without_views(array)
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)

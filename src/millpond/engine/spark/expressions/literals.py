@@ -28,9 +28,11 @@ def literal(value: Any, type_: t.DataType, api: Api) -> Column:
         made = f.lit(None).cast(to_spark(type_))
     elif type_ == t.DATE:
         made = f.date_from_unix_date(f.lit(value.toordinal() - _EPOCH_DAY))
-    elif type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+    elif type_ == t.TIMESTAMP:
         made = f.timestamp_micros(long(micros(value), api))
-        made = made.cast(to_spark(type_)) if type_ == t.TIMESTAMP_NTZ else made
+    elif type_ == t.TIMESTAMP_NTZ:
+        # By text: a cast of a moment would go by the session's time zone, which may be a user's.
+        made = f.lit(value.isoformat(sep=" ")).cast(to_spark(type_))
     elif isinstance(type_, t.Decimal):
         # By text: a Python decimal with an exponent would get another scale on the way.
         made = f.lit(format(value, "f")).cast(to_spark(type_))
