@@ -213,7 +213,8 @@ def test_int96_is_a_timestamp(run: Any, tmp_path: Path) -> None:
         (pa.array([1.5]), t.FLOAT),
         (pa.array([{"x": 1}]), t.LONG),
         (pa.array([1]), t.Struct.of(x=t.LONG)),
-        (pa.array([b"x"]), t.STRING),
+        (pa.array(["x"]), t.BINARY),
+        (pa.array([1], pa.int16()), t.BYTE),
         (pa.array([decimal.Decimal("1.25")]), t.Decimal(3, 1)),
         (pa.array([[1]]), t.List(t.STRING)),
     ],
@@ -227,6 +228,45 @@ def test_other_types_are_errors_that_name_file_and_column(
     with pytest.raises(SourceError, match=r"column deep\.v.*a\.parquet") as caught:
         run(scan)
     assert caught.value.path == path_
+
+
+@pytest.mark.parametrize("rows", [3, 30_000])
+@pytest.mark.parametrize(
+    ("stored", "wanted", "misfit"),
+    [
+        (pa.array([-128, None, 127], pa.int32()), t.BYTE, 128),
+        (pa.array([-32_768, None, 32_767], pa.int32()), t.SHORT, 32_768),
+        (pa.array([b"a", None, "é".encode()]), t.STRING, b"\xff"),
+    ],
+    ids=["byte", "short", "string"],
+)
+def test_types_that_a_file_need_not_note(
+    stored: Any, wanted: Any, misfit: Any, rows: int, run: Any, parquet: Any
+) -> None:
+    def scan(values: pa.Array) -> Scan:
+        deep = pa.StructArray.from_arrays([values], ["v"])
+        found = parquet(pa.table({"v": values, "deep": deep}), rows=rows + 1)
+        return replace(found, columns=t.Struct.of(v=wanted, deep=t.Struct.of(v=wanted)))
+
+    many = pa.concat_arrays([stored] * (rows // 3))
+    texts = many.cast(pa.string()) if wanted == t.STRING else many
+    expected = [{"v": value, "deep": {"v": value}} for value in texts.to_pylist()]
+    assert run(scan(many))[0] == expected
+    one = expected[0]
+    assert run(scan(many).filter(path("deep.v") == one["v"]).head(1))[0] == [one]
+
+    wrong = pa.concat_arrays([many, pa.array([misfit], many.type)])
+    for plan in (scan(wrong), scan(wrong).filter(col("v") == one["v"])):
+        with pytest.raises(SourceError, match=r"column v of .*parquet holds what does not fit"):
+            run(plan)
+
+
+def test_a_null_that_never_should_be(run: Any, parquet: Any) -> None:
+    scan = parquet(pa.table({"n": [1, None], "m": [1, 2]}))
+    columns = t.Struct((t.Field("n", t.LONG, nullable=False), t.Field("m", t.LONG)))
+    with pytest.raises(SourceError, match=r"column n of .* is null in some row"):
+        run(replace(scan, columns=columns))
+    assert run(replace(scan, columns=columns).filter(col("m") == 1))[0] == [{"n": 1, "m": 1}]
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "garbage", "flipped"])

@@ -14,7 +14,7 @@ from millpond.base.errors import MillpondError
 from millpond.engine.spark.lambdas import each
 from millpond.engine.spark.stored import footer_bytes
 from millpond.engine.spark.types import to_spark
-from millpond.plan.types import LONG, TIMESTAMP, TIMESTAMP_NTZ, Field, List, Map, Struct
+from millpond.plan.types import LONG, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Field, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,12 +73,13 @@ def _moment(micros: Column, wanted: DataType, context: Context) -> Column:
     """Microseconds as a moment, or as a time without a zone, whatever the session's zone is."""
     f = context.functions
     if wanted != TIMESTAMP_NTZ:
-        return f.timestamp_micros(micros)
-    second = f.lit(1_000_000).cast("decimal(20,0)")
-    seconds = (micros.cast("decimal(20,0)") / second).cast("decimal(18,6)")
-    since = f.make_dt_interval(secs=seconds)
+        moment: Column = f.timestamp_micros(micros)
+        return moment
+    whole = to_spark(Decimal(20, 0))
+    seconds = (micros.cast(whole) / f.lit(1_000_000).cast(whole)).cast(to_spark(Decimal(18, 6)))
     epoch: Column = f.lit("1970-01-01 00:00:00").cast(to_spark(TIMESTAMP_NTZ))
-    return epoch + since
+    local: Column = epoch + f.make_dt_interval(secs=seconds)
+    return local
 
 
 def _has_moments(type_: DataType) -> bool:

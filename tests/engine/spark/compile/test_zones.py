@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from millpond.plan.node import Plan
 
-LOCAL = dt.datetime(2020, 6, 8, 2, 30, 0, 7)
-MOMENT = LOCAL.replace(tzinfo=dt.UTC)
+MOMENT = dt.datetime(2020, 6, 8, 2, 30, 0, 7, tzinfo=dt.UTC)
+LOCAL = MOMENT.replace(tzinfo=None)
 TYPES = Struct.of(n=LONG, local=TIMESTAMP_NTZ, moment=TIMESTAMP, day=DATE)
 NAMES = ("local", "moment", "day")
 
@@ -41,8 +41,7 @@ def rows(engine: SparkEngine, plan: Plan) -> list[dict[str, Any]]:
 
 def row(n: int, day: int = 0) -> dict[str, Any]:
     shift = dt.timedelta(days=day)
-    moment = (MOMENT + shift).replace(tzinfo=dt.UTC)
-    return {"n": n, "local": LOCAL + shift, "moment": moment, "day": LOCAL.date() + shift}
+    return {"n": n, "local": LOCAL + shift, "moment": MOMENT + shift, "day": LOCAL.date() + shift}
 
 
 @pytest.mark.parametrize("files", [1, 3])

@@ -2,7 +2,8 @@
 
 Widened are whole numbers to wider ones, to `double` (up to 32 bits) and to decimals that hold
 them, `float` to `double`, decimals to wider ones and `date` to `timestamp_ntz`. Timestamps of any
-unit and zone become microseconds; nanoseconds are rounded down. All else is a `Misfit`.
+unit and zone become microseconds; nanoseconds are rounded down. A file need not say that bytes are
+text, nor that whole numbers are of one or two bytes. All else is a `Misfit`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from millpond.plan.arrow import from_arrow, to_arrow
 
 _VARIANT = t.Struct((t.Field("value", t.BINARY, False), t.Field("metadata", t.BINARY, False)))
 """What a variant is in a file; writers do not agree about the order."""
+
+
+_WITHOUT_NOTE = ((t.INTEGER, t.BYTE), (t.INTEGER, t.SHORT), (t.BINARY, t.STRING))
+"""What a file holds whose writer did not note the type: values that do not fit are an error."""
 
 
 class Misfit(Exception):  # noqa: N818 - caught where the file's name is known
@@ -72,6 +77,8 @@ def _widens(type_: pa.DataType, wanted: t.DataType) -> bool:
     if isinstance(wanted, t.Decimal):
         exact = t.is_integral(given) or isinstance(given, t.Decimal)
         return exact and t.common_type(_narrowest(given), wanted) == wanted
+    if (given, wanted) in _WITHOUT_NOTE:
+        return True
     both_whole = t.is_integral(given) and t.is_integral(wanted)
     return both_whole and t.common_type(given, wanted) == wanted
 

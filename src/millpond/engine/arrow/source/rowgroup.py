@@ -168,6 +168,9 @@ class RowGroup:
                 array = columns[stored.name]
                 stays = field.name in texts and at.is_dictionary(array.type)
                 arrays.append(array if stays else self._conform(array, field, stored))
+                if not field.nullable and array.null_count:
+                    message = f"column {field.name} of {self.source.path} is null in some row"
+                    raise damaged(self.source.path, message + ", and it never should be")
         if texts and arrays:
             return pa.RecordBatch.from_arrays(arrays, list(wanted.names))
         return batch_of(arrays, wanted, count)
@@ -205,7 +208,7 @@ class RowGroup:
         if array is None or (in_lists and not at.is_list(array.type)):
             return None
         values = array.values if in_lists else array
-        if not at.is_dictionary(values.type):
+        if not at.is_dictionary(values.type) or not at.is_string(values.type.value_type):
             return None
         return array if 4 * len(values.dictionary) < len(values) else None
 
