@@ -92,7 +92,11 @@ def test_empty_checkpoints_and_compactions_do_not_count_but_empty_commits_do() -
     [
         (commits(0, 2), "lacks version 1"),
         (commits(0, 1, 4, 5), "lacks versions 2, 3"),
-        (commits(3, 4), "begins at version 3"),
+        (commits(3, 4), "begins at version 3, without a checkpoint"),
+        (
+            [*commits(3, 4), names.part_name(2, 1, 3), names.part_name(2, 3, 3)],
+            r"without a checkpoint \(that of version 2 lacks part 2 of 3\)",
+        ),
         ([*commits(0, 4), names.checkpoint_name(2)], "lacks version 3"),
     ],
 )
@@ -110,7 +114,7 @@ def test_a_gap_behind_says_what_can_still_be_read() -> None:
 def test_nothing_is_no_table() -> None:
     with pytest.raises(TableNotFoundError, match="no commit"):
         segment()
-    with pytest.raises(CorruptLogError, match="nothing but parts"):
+    with pytest.raises(CorruptLogError, match=r"nothing but parts .* lacks part 2 of 2\)"):
         segment(names.part_name(2, 1, 2))
     with pytest.raises(VersionNotFoundError, match="up to version 1"):
         segment(names.part_name(0, 1, 2), at=1)

@@ -145,12 +145,15 @@ def log_error(table: str, error: MillpondError) -> MillpondError:
         return error
     name = file_name(error.path)
     parsed = parse_name(name) or parse_staged_name(name)
-    if f"/{SIDECARS}/" in error.path or (parsed is not None and parsed.kind == "checkpoint"):
+    is_sidecar = f"/{SIDECARS}/" in error.path
+    if is_sidecar or (parsed is not None and parsed.kind == "checkpoint"):
+        kind = "sidecar of a checkpoint," if is_sidecar else "checkpoint"
+        to_remove = "the checkpoint that names it" if is_sidecar else "this file"
         return CheckpointError(
-            f"the checkpoint {name} of {table} can't be read: {error.message}",
+            f"the {kind} {name}{',' * is_sidecar} of {table} can't be read: {error.message}",
             table=table,
             path=error.path,
-            hint="if the log still holds every commit, remove this file, and the table "
+            hint=f"if the log still holds every commit, remove {to_remove}, and the table "
             "is read without it; otherwise version=… before it may still be readable",
         )
     if parsed is None or parsed.kind == "checksum":

@@ -203,7 +203,7 @@ class LogSegmentBuilder:
         if checkpoint is None and self.has_newer and missing == list(range(start)):
             raise self._cleaned_up()
         if checkpoint is None and missing == list(range(start)):
-            what = f"its log begins at version {start}, without a checkpoint"
+            what = f"its log begins at version {start}, without a checkpoint{self._lacking()}"
         else:
             shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
             what = f"its log lacks version{'' if len(missing) == 1 else 's'} {shown}"
@@ -222,13 +222,25 @@ class LogSegmentBuilder:
             hint="old commits are cleaned up after a checkpoint: ask for a later version",
         )
 
+    def _lacking(self) -> str:
+        """Which parts the newest checkpoint lacks that has parts at all, for a message."""
+        for version in sorted(self.checkpoints, reverse=True):
+            names = [file.name for file in self.checkpoints[version] if file.name.parts is not None]
+            for count in sorted({name.parts for name in names if name.parts}):
+                there = {name.part for name in names if name.parts == count}
+                lost = [str(part) for part in range(1, count + 1) if part not in there]
+                if lost:
+                    parts = f"part{'' if len(lost) == 1 else 's'} {', '.join(lost[:5])} of {count}"
+                    return f" (that of version {version} lacks {parts})"
+        return ""
+
     def _nothing(self) -> Exception:
         known = self.has_newer or self.checkpoints or self.compactions
         if self.max_version is not None and known:
             return self._cleaned_up()
         if self.checkpoints:
             return CorruptLogError(
-                f"the log of {self.table} holds nothing but parts of a checkpoint",
+                f"the log of {self.table} holds nothing but parts of a checkpoint{self._lacking()}",
                 table=self.table,
                 hint="restore the missing parts from a backup",
             )

@@ -98,7 +98,11 @@ def _from_name(name: str) -> DataType:
 
 
 def _field_from_dict(data: dict[str, Any], depth: int) -> Field:
-    type_ = type_from_dict(data["type"], depth=depth)
+    try:
+        type_ = type_from_dict(data["type"], depth=depth)
+    except SchemaError as error:
+        within = f"column {data.get('name')!r}: {error.message}"
+        raise SchemaError(within, hint=error.hint) from error
     field = Field(data["name"], type_, bool(data.get("nullable", True)))
     metadata = data.get("metadata")
     if not isinstance(metadata, dict | None):

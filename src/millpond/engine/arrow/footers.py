@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
-from millpond.engine.arrow.source.bounds import Bounds, leaf_bounds
+from millpond.engine.arrow.source.bounds import Bounds, bounds_of, leaf_statistics
 from millpond.engine.arrow.source.files import unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS
@@ -169,8 +169,8 @@ def _stats(
         column = footer.metadata.schema.column(leaf)
         for group in footer.groups:
             chunk = group.column(leaf)
-            statistics = chunk.statistics
-            bounds = leaf_bounds(chunk, column, type_, footer.path, statistics)
+            statistics = leaf_statistics(chunk, column, footer.path)
+            bounds = bounds_of(statistics, chunk, column, type_)
             if not bounds.all_null:
                 found.append(bounds)
             if nulls is not None:

@@ -103,7 +103,7 @@ def _value(field: Field, place: str | None, path: str, context: Context) -> Colu
     else:
         found = cast(text, STRING, field.type, on_error="null", api=context.api)
         bad = f"column {field.name} of {PATH} does not hold a {field.type}: "
-        hint = "correct the schema of the scan, or leave the column out"
+        hint = "correct the schema that it is read by, or leave the column out"
         refused = _refused(bad, text, path, hint, context)
         value = f.coalesce(found, f.when(text.isNotNull(), refused))
     named: Column = value.alias(field.name)

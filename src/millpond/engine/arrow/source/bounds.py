@@ -66,19 +66,25 @@ def constant_bounds(value: Any, type_: t.DataType) -> Bounds:
     return Bounds(found, found, may_be_null=False)
 
 
-def leaf_bounds(
-    chunk: Any, column: Any, type_: t.DataType, path: str, statistics: Any = None
-) -> Bounds:
+def leaf_bounds(chunk: Any, column: Any, type_: t.DataType, path: str) -> Bounds:
     """The bounds of a column chunk of a file, read as a type.
 
-    `chunk` is pyarrow's `ColumnChunkMetaData`, `column` its `ColumnSchema`; who has the chunk's
-    statistics at hand gives them.
+    `chunk` is pyarrow's `ColumnChunkMetaData`, `column` its `ColumnSchema`.
     """
+    return bounds_of(leaf_statistics(chunk, column, path), chunk, column, type_)
+
+
+def leaf_statistics(chunk: Any, column: Any, path: str) -> Any:
+    """pyarrow's statistics of a column chunk; None if there are none."""
     # Where they contradict each other, pyarrow would end the process instead of raising.
     if chunk.physical_type != column.physical_type:
         kinds = f"{column.physical_type} and {chunk.physical_type}"
         raise damaged(path, f"the footer of {path} calls column {column.path} {kinds}")
-    found = chunk.statistics if statistics is None else statistics
+    return chunk.statistics
+
+
+def bounds_of(found: Any, chunk: Any, column: Any, type_: t.DataType) -> Bounds:
+    """What statistics of a chunk say of it, read as a type."""
     fractional = t.is_fractional(type_)
     if found is None:
         return Bounds(may_be_nan=fractional)

@@ -113,7 +113,7 @@ def unfit(path: str, column: str, message: str) -> SourceError:
         f"column {column} of {path} {message}",
         engine=ENGINE,
         path=path,
-        hint="correct the schema of the scan, or leave the column out",
+        hint="correct the schema that it is read by, or leave the column out",
     )
 
 
