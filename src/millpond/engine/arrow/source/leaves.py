@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.base.errors import SourceError
-from millpond.engine.arrow.source.conform import Misfit, check_fits, is_list
+from millpond.engine.arrow.source.conform import check_fits, is_list
 from millpond.engine.arrow.source.files import ENGINE, unfit
+from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.names import Names, stored_steps
 from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import DataType, List, Struct
