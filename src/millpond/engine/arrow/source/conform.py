@@ -129,9 +129,7 @@ def _struct(array: pa.Array, wanted: t.Struct, stored: t.Struct) -> pa.Array:
 
 
 def _variant(array: pa.Array) -> pa.Array:
-    if is_whole(array.type):
-        return _struct(array, _VARIANT, _VARIANT)
-    return unshred(array)
+    return _struct(array, _VARIANT, _VARIANT) if is_whole(array) else unshred(array)
 
 
 def _list(array: pa.Array, wanted: t.List, stored: t.List) -> pa.Array:

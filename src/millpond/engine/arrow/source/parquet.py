@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pyarrow.types as at
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
-from millpond.engine.arrow.source.files import local_path, unreadable
+from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
+from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.pages import TextLeaf
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
+from millpond.engine.arrow.source.variant import check_times
 from millpond.plan.arrow import to_arrow
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
@@ -153,6 +155,10 @@ class ParquetSource:
         if found is None:
             own = Struct(tuple(field for field in wanted if field.name not in self.constants))
             found = self._selected[id(wanted)] = self.layout.select(own)
+            try:
+                check_times(own, map(self.metadata.schema.column, found))
+            except Misfit as misfit:
+                raise unfit(self.path, misfit.column, misfit.reason) from None
             self._in_file[id(wanted)] = self.layout.in_file(wanted)
             self._wanted.append(wanted)
         return found

@@ -8,7 +8,7 @@ in Variant's binary encoding, there is `typed_value`. `shape` says which columns
 from __future__ import annotations
 
 from millpond.engine.arrow.source.variant.broken import BrokenVariant
-from millpond.engine.arrow.source.variant.shape import check_variant, is_whole
+from millpond.engine.arrow.source.variant.shape import check_times, check_variant, is_whole
 from millpond.engine.arrow.source.variant.unshred import unshred
 
-__all__ = ["BrokenVariant", "check_variant", "is_whole", "unshred"]
+__all__ = ["BrokenVariant", "check_times", "check_variant", "is_whole", "unshred"]
