@@ -185,6 +185,9 @@ class ParquetSource:
     def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
         """Which of two readers is to read which leaves."""
         texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
+        for whole in self.layout.together:
+            if not set(whole) <= set(texts):
+                texts = [leaf for leaf in texts if leaf not in whole]
         rest = [leaf for leaf in leaves if leaf not in texts]
         found = [(self._dictionaries.reader, texts)] if texts else []
         return found + ([(self.parquet.reader, rest)] if rest else [])
