@@ -93,10 +93,9 @@ def shredded(value: Any, shape: Shape) -> dict[str, Any]:
 
 
 def _piece(value: Any, shape: Shape, names: list[str]) -> dict[str, Any]:
-    rest, typed = value, None
-    if value is MISSING:
-        rest = MISSING
-    elif shape.members is not None and isinstance(value, dict):
+    typed: Any = None
+    rest = value
+    if shape.members is not None and isinstance(value, dict):
         typed = {
             name: _piece(value.get(name, MISSING), one, names)
             for name, one in shape.members.items()

@@ -182,8 +182,8 @@ def test_many_members_and_elements(count: int, tmp_path: Path) -> None:
 
 def test_offsets_and_ids_take_no_more_bytes_than_they_need(tmp_path: Path) -> None:
     metadata = metadata_of([*(f"n{i}" for i in range(300)), "a"])
-    row = {"metadata": metadata, "value": None}
-    row = {**row, "typed_value": {"a": {"value": None, "typed_value": 1}}}
+    member = {"a": {"value": None, "typed_value": 1}}
+    row = {"metadata": metadata, "value": None, "typed_value": member}
     [found] = read(tmp_path / "a.parquet", pa.array([row], variant(objects(a=LONGS))))
     # An id of two bytes, offsets of one.
     assert found == {"metadata": metadata, "value": bytes.fromhex("12 01 2c01 00 02 0c 01")}
@@ -443,15 +443,23 @@ def test_few_rows_of_many(tmp_path: Path, nulls: bool) -> None:
     assert len(rows_of(scan.filter(col("v").is_null()))) == missing
 
 
-@pytest.mark.parametrize("kind", ["list", "map"])
-def test_many_rows_of_nested_variants(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("around", "type_", "wanted", "inner"),
+    [
+        (lambda row: [row], pa.list_, t.List(t.VARIANT), lambda found: found[0]),
+        (
+            lambda row: [("k", row)],
+            lambda v: pa.map_(pa.string(), v),
+            t.Map(t.STRING, t.VARIANT),
+            lambda found: found[0][1],
+        ),
+    ],
+    ids=["lists", "maps"],
+)
+def test_many_rows_of_variants_within_others(
+    around: Any, type_: Any, wanted: t.DataType, inner: Any, tmp_path: Path
+) -> None:
     values = [_many(row) for row in range(ROWS)]
-    if kind == "list":
-        made: list[Any] = [[shredded(v, SHAPE)] for v in values]
-        type_, wanted = pa.list_(SHAPE.variant), t.List(t.VARIANT)
-    else:
-        made = [[("k", shredded(v, SHAPE))] for v in values]
-        type_, wanted = pa.map_(pa.string(), SHAPE.variant), t.Map(t.STRING, t.VARIANT)
-    found = read(tmp_path / "a.parquet", pa.array(made, type_), wanted)
-    ones = [row[0] if kind == "list" else row[0][1] for row in found]
-    assert list(map(value_of, ones)) == values
+    made = [around(shredded(value, SHAPE)) for value in values]
+    found = read(tmp_path / "a.parquet", pa.array(made, type_(SHAPE.variant)), wanted)
+    assert [value_of(inner(row)) for row in found] == values
