@@ -243,3 +243,32 @@ def test_a_member_in_a_column_and_in_the_rest_is_an_error(
     with pytest.raises(SourceError, match=r"a\.parquet") as caught:
         rows(scan(file), executor)
     assert caught.value.hint
+
+
+def _uuids() -> pa.Array:
+    return pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        (pa.array([1], pa.time64("us")), b"\x44" + b"\x01" + bytes(7)),
+        (pa.array([1], pa.timestamp("ns")), b"\x4c" + b"\x01" + bytes(7)),
+        (_uuids(), b"\x50" + bytes(16)),
+        (pa.nulls(1, pa.int64()), b"\x00"),
+    ],
+    ids=["time", "nanoseconds", "uuid", "neither value"],
+)
+def test_what_spark_refuses(
+    typed: pa.Array, value: bytes, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Should a newer Spark read these, then `docs/delta.md` has to say so."""
+    metadata, rest = pa.array([b"\x01\x00\x00"]), pa.nulls(1, pa.binary())
+    names = ["metadata", "value", "typed_value"]
+    variants = pa.StructArray.from_arrays([metadata, rest, typed], names)
+    file = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"n": [0], "v": variants}), file)
+    [found] = rows(scan(file), engine_named("arrow"))
+    assert found == {"value": value, "metadata": b"\x01\x00\x00"}
+    with pytest.raises(SourceError, match=r"a\.parquet"):
+        rows(scan(file), SparkEngine(spark))

@@ -168,6 +168,30 @@ def test_what_was_taken_to_pieces_is_whole_again(
     ]
 
 
+@given(
+    value=st.dictionaries(_NAMES, VALUES, min_size=1),
+    part=st.sampled_from(["metadata", "value"]),
+    place=st.integers(0, 200),
+    byte=st.integers(0, 255),
+)
+def test_damaged_bytes_are_read_or_named(
+    value: Any, part: str, place: int, byte: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shape = Shape(members={"a": Shape(pa.int64()), "not there": Shape()})
+    row = shredded(value, shape)
+    raw = row[part] or b"\x00"
+    at = place % len(raw)
+    row[part] = raw[:at] + bytes([byte]) + raw[at + 1 :]
+    file = tmp_path_factory.getbasetemp() / "damaged.parquet"
+    problem = "holds a broken variant"
+    try:
+        [found] = read(file, pa.array([row], shape.variant))
+        assert found["metadata"] == row["metadata"]
+    except SourceError as error:
+        problem = error.message
+    assert "holds a broken variant" in problem
+
+
 @pytest.mark.parametrize("count", [255, 256, 300])
 def test_many_members_and_elements(count: int, tmp_path: Path) -> None:
     names = [f"m{i:03}" for i in range(count)]
