@@ -213,6 +213,19 @@ def test_offsets_and_ids_take_no_more_bytes_than_they_need(tmp_path: Path) -> No
     assert found == {"metadata": metadata, "value": bytes.fromhex("12 01 2c01 00 02 0c 01")}
 
 
+@pytest.mark.parametrize("rest", [{}, {"c": 3, "\x00": 4}])
+def test_members_stand_in_the_order_of_their_names(rest: dict[str, int], tmp_path: Path) -> None:
+    """By bytes of UTF-8, by which the last two stand the other way round than in UTF-16."""
+    names = ["b", "\U0001f600", "a", "\uffff", "ab"]
+    value = {**dict.fromkeys(names, 1), **rest}
+    shape = Shape(members={name: Shape(pa.int64()) for name in names})
+    [found] = read(tmp_path / "a.parquet", pa.array([shredded(value, shape)], shape.variant))
+    expected = ["a", "ab", "b", "\uffff", "\U0001f600"]
+    if rest:
+        expected = ["\x00", "a", "ab", "b", "c", "\uffff", "\U0001f600"]
+    assert list(value_of(found)) == expected
+
+
 def test_a_variant_without_a_column_for_the_rest(tmp_path: Path) -> None:
     typed = objects(a=group(pa.int64(), value=False), b=group(None))
     member = {"a": {"typed_value": 7}, "b": {"value": encoded([1])}}
