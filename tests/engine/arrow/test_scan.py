@@ -245,7 +245,7 @@ def test_types_that_a_file_need_not_note(
 ) -> None:
     def scan(values: pa.Array) -> Scan:
         deep = pa.StructArray.from_arrays([values], ["v"])
-        found = parquet(pa.table({"v": values, "deep": deep}), rows=rows + 1)
+        found: Scan = parquet(pa.table({"v": values, "deep": deep}), rows=rows + 1)
         return replace(found, columns=t.Struct.of(v=wanted, deep=t.Struct.of(v=wanted)))
 
     many = pa.concat_arrays([stored] * (rows // 3))
@@ -506,3 +506,34 @@ def test_what_stands_behind_the_last_row_is_not_decoded(
     ]
     assert rows == expected
     assert counters.batches_decoded == 1
+
+
+_PAIR = pa.struct([("a", pa.int64()), ("b", pa.string())])
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (pa.map_(pa.string(), pa.int64()), lambda i: [("k", i), ("l", None)]),
+        (pa.map_(pa.int64(), pa.string()), lambda i: [(i, "x")]),
+        (pa.map_(pa.string(), pa.string()), lambda i: [("k", f"v{i % 3}")]),
+        (pa.map_(pa.string(), _PAIR), lambda i: [("k", {"a": i, "b": "x"})]),
+        (pa.large_list(_PAIR), lambda i: [{"a": i, "b": "x"}]),
+        (pa.list_(_PAIR, 2), lambda i: [{"a": i, "b": "x"}, None]),
+        (
+            pa.struct([("s", pa.string()), ("m", pa.list_(pa.map_(pa.string(), pa.int64())))]),
+            lambda i: {"s": "x", "m": [[("k", i)]]},
+        ),
+    ],
+)
+def test_texts_that_repeat_in_maps_and_rarer_lists(
+    type_: pa.DataType, value: Any, run: Any, parquet: Any
+) -> None:
+    """Texts that repeat are read as dictionaries, beside the rest; maps can't be put together."""
+    count = 12_000
+    column = pa.array([value(i) if i % 5 else None for i in range(count)], type_)
+    scan = parquet(pa.table({"n": range(count), "c": column}), rows=count)
+    rows, _ = run(scan)
+    assert [row["c"] for row in rows] == column.to_pylist()
+    rows, _ = run(scan.filter(col("n") % 1_000 == 7))
+    assert [row["c"] for row in rows] == column.to_pylist()[7::1_000]

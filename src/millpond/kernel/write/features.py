@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CommitError, UnsupportedFeatureError
-from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS
+from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, SHREDDED_VARIANTS
 from millpond.plan.types import DataType, List, Map, Struct
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WRITER_FEATURES: Final = frozenset(
 
 UPKEEP_FEATURES: Final = WRITER_FEATURES | {
     *("rowTracking", "icebergCompatV1", "icebergCompatV2", "icebergWriterCompatV1"),
-    *("variantType", "variantType-preview", "variantShredding-preview"),
+    *("variantType", "variantType-preview", *SHREDDED_VARIANTS),
 }
 """Features whose tables can be looked after: they ask nothing of checkpoints and the like."""
 

@@ -16,24 +16,15 @@ import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.dense import dense
+from millpond.engine.arrow.source.misfit import Misfit
+from millpond.engine.arrow.source.variant import check_variant, is_whole, unshred
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow, to_arrow
 
 _VARIANT = t.Struct((t.Field("value", t.BINARY, False), t.Field("metadata", t.BINARY, False)))
-"""What a variant is in a file; writers do not agree about the order."""
-
-
+"""What a whole variant is in a file; writers do not agree about the order."""
 _WITHOUT_NOTE = ((t.INTEGER, t.BYTE), (t.INTEGER, t.SHORT), (t.BINARY, t.STRING))
 """What a file holds whose writer did not note the type: values that do not fit are an error."""
-
-
-class Misfit(Exception):  # noqa: N818 - caught where the file's name is known
-    """A column's type in a file is not one that the wanted type can take."""
-
-    def __init__(self, column: str, reason: str) -> None:
-        super().__init__(f"{column} {reason}")
-        self.column = column
-        self.reason = reason
 
 
 def check_fits(type_: pa.DataType, wanted: t.DataType, column: str) -> None:
@@ -46,11 +37,7 @@ def check_fits(type_: pa.DataType, wanted: t.DataType, column: str) -> None:
             if index >= 0:
                 check_fits(type_.field(index).type, field.type, f"{column}.{field.name}")
     elif wanted == t.VARIANT and at.is_struct(type_):
-        members = {type_.field(i).name: type_.field(i).type for i in range(type_.num_fields)}
-        if "typed_value" in members:
-            raise Misfit(column, "is a shredded variant, and only whole ones can be read")
-        if members != dict.fromkeys(_VARIANT.names, pa.binary()):
-            raise Misfit(column, f"is {type_}, which can't be read as {wanted}")
+        check_variant(type_, column)
     elif isinstance(wanted, t.List) and is_list(type_):
         check_fits(type_.value_type, wanted.element, f"{column}[]")
     elif isinstance(wanted, t.Map) and at.is_map(type_):
@@ -105,7 +92,7 @@ def conform(array: pa.Array, wanted: t.DataType, stored: t.DataType | None = Non
     if isinstance(wanted, t.Struct) and isinstance(stored, t.Struct):
         return _struct(array, wanted, stored)
     if wanted == t.VARIANT:
-        return _struct(array, _VARIANT, _VARIANT)
+        return _variant(array)
     if isinstance(wanted, t.List) and isinstance(stored, t.List):
         return _list(array, wanted, stored)
     if isinstance(wanted, t.Map) and isinstance(stored, t.Map):
@@ -144,6 +131,10 @@ def _struct(array: pa.Array, wanted: t.Struct, stored: t.Struct) -> pa.Array:
     return pa.Array.from_buffers(
         to_arrow(wanted), len(array), [validity], array.null_count, children=children
     )
+
+
+def _variant(array: pa.Array) -> pa.Array:
+    return _struct(array, _VARIANT, _VARIANT) if is_whole(array) else unshred(array)
 
 
 def _list(array: pa.Array, wanted: t.List, stored: t.List) -> pa.Array:

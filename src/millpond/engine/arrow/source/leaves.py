@@ -15,14 +15,15 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.base.errors import SourceError
-from millpond.engine.arrow.source.conform import Misfit, check_fits, is_list
+from millpond.engine.arrow.source.conform import check_fits, is_list
 from millpond.engine.arrow.source.files import ENGINE, unfit
+from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.names import Names, stored_steps
 from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import DataType, List, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,13 @@ class Layout:
         self.columns: dict[str, Column] = {}
         self._names = Names(schema)
         self.leaf_count = leaf_count
+        self.together: tuple[range, ...] = ()
+        """Leaves that have to be read at once by one reader: `merge` puts no maps together."""
         number = 0
         for field in schema:
             # Of two columns of one name the first counts, as in every other reader.
             self.columns.setdefault(field.name, Column(field.type, number))
+            self.together += tuple(_together(field.type, number))
             number += _leaf_count(field.type)
         if not leaf_count:
             raise SourceError(
@@ -180,6 +184,18 @@ def _children(type_: pa.DataType) -> Mapping[str, pa.DataType]:
 def _leaf_count(type_: pa.DataType) -> int:
     children = _children(type_)
     return sum(map(_leaf_count, children.values())) if children else 1
+
+
+def _together(type_: pa.DataType, first: int) -> Iterator[range]:
+    """The leaves of each map, and of each list of the rarer kinds."""
+    if isinstance(type_, pa.BaseExtensionType):
+        type_ = type_.storage_type
+    if at.is_struct(type_) or at.is_list(type_):
+        for child in _children(type_).values():
+            yield from _together(child, first)
+            first += _leaf_count(child)
+    elif at.is_nested(type_):
+        yield range(first, first + _leaf_count(type_))
 
 
 def _select(type_: pa.DataType, first: int, wanted: DataType, column: str) -> list[int]:

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
-from millpond.engine.arrow.source.files import local_path, unreadable
+from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
+from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.pages import TextLeaf
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
+from millpond.engine.arrow.source.variant import check_times
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
 
@@ -147,10 +149,15 @@ class ParquetSource:
         found = self._selected.get(id(wanted))
         if found is None:
             own = Struct(tuple(field for field in wanted if field.name not in self.constants))
+            leaves = self.layout.select(own)
+            try:
+                check_times(own, map(self.metadata.schema.column, leaves))
+            except Misfit as misfit:
+                raise unfit(self.path, misfit.column, misfit.reason) from None
             self._in_file[id(wanted)] = self.layout.in_file(wanted)
             self._wanted.append(wanted)
             # At last: another thread that finds it takes all the rest for granted.
-            found = self._selected[id(wanted)] = self.layout.select(own)
+            found = self._selected[id(wanted)] = leaves
         return found
 
     def in_file(self, wanted: Struct) -> Struct:
@@ -175,6 +182,9 @@ class ParquetSource:
     def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
         """Which of two readers is to read which leaves."""
         texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
+        for whole in self.layout.together:
+            if not set(whole) <= set(texts):
+                texts = [leaf for leaf in texts if leaf not in whole]
         rest = [leaf for leaf in leaves if leaf not in texts]
         found = [(self._dictionaries.reader, texts)] if texts else []
         return found + ([(self.parquet.reader, rest)] if rest else [])

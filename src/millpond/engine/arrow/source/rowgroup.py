@@ -16,6 +16,7 @@ from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
 from millpond.engine.arrow.source.merge import merge
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
+from millpond.engine.arrow.source.variant import BrokenVariant
 from millpond.engine.arrow.source.views import without_views
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
@@ -181,6 +182,9 @@ class RowGroup:
         except pa.ArrowInvalid as error:
             reason = f"holds what does not fit {field.type}: {error}"
             raise unfit(self.source.path, field.name, reason) from error
+        except BrokenVariant as broken:
+            message = f"column {field.name} of {self.source.path} holds a broken variant: {broken}"
+            raise damaged(self.source.path, message) from None
 
     def texts(
         self,
