@@ -11,6 +11,7 @@ from tests.kernel.write.tables import PLAIN, actions, append, ids, new_table, ou
 
 import millpond as mp
 from millpond.base.errors import CommitError, PlanError, SchemaError
+from millpond.kernel import create_table
 from millpond.kernel.actions import Protocol
 from millpond.kernel.mapping import PHYSICAL_NAME
 from millpond.kernel.write.evolve import TYPE_CHANGES, evolved, is_wider
@@ -27,6 +28,7 @@ from millpond.plan.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     Decimal,
     Field,
     List,
@@ -49,6 +51,17 @@ def change(table: DeltaTable, **how: Any) -> DeltaTable:
     with table.transaction() as tx:
         tx.set_metadata(**how)
     return table.update()
+
+
+@pytest.mark.parametrize("type_", [VARIANT, List(VARIANT), Struct.of(v=VARIANT)])
+def test_variants_are_not_written(type_: DataType, tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match="variants can be read here, but not written"):
+        create_table(tmp_path / "new", Struct.of(id=LONG, v=type_))
+    assert not (tmp_path / "new" / "_delta_log").exists()
+    table = new_table(tmp_path / "old")
+    with pytest.raises(SchemaError, match="variants can be read here, but not written"):
+        change(table, schema=Struct((*table.schema.fields, Field("v", type_))))
+    assert table.update().version == table.version
 
 
 def test_a_new_column_is_null_in_old_rows(tmp_path: Path) -> None:

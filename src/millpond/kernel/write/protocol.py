@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from millpond.base.errors import PlanError
+from millpond.base.errors import PlanError, SchemaError
 from millpond.kernel.actions import Protocol
 from millpond.kernel.features import (
     CATALOG_MANAGED,
@@ -110,7 +110,10 @@ def _of_types(schema: Struct) -> set[str]:
         if type_ == TIMESTAMP_NTZ:
             found.add("timestampNtz")
         elif type_ == VARIANT:
-            found.add("variantType")
+            raise SchemaError(
+                "variants can be read here, but not written",
+                hint="store the values as JSON text, or write the table with another engine",
+            )
         elif isinstance(type_, Struct):
             todo.extend(field.type for field in type_)
         elif isinstance(type_, List):

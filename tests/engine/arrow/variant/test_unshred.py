@@ -397,6 +397,19 @@ def test_columns_that_are_no_variants(type_: pa.DataType, message: str, tmp_path
         read(tmp_path / "a.parquet", pa.array([None], type_))
 
 
+@pytest.mark.parametrize("bytes_", [pa.large_binary(), pa.binary_view()])
+@pytest.mark.parametrize("typed", [None, pa.large_string(), pa.string_view()])
+def test_bytes_and_texts_of_any_layout(
+    bytes_: pa.DataType, typed: pa.DataType | None, tmp_path: Path
+) -> None:
+    members = [("metadata", bytes_), ("value", bytes_)] + [("typed_value", typed)] * bool(typed)
+    whole = {"metadata": EMPTY, "value": b"\x0c\x05"}
+    pieces = {"metadata": EMPTY, "typed_value": "text"}
+    array = pa.array([whole, None, pieces if typed else whole], pa.struct(members))
+    found = read(tmp_path / "0.parquet", array)
+    assert list(map(value_of, found)) == [5, None, "text" if typed else 5]
+
+
 def test_times_in_96_bits_are_refused(tmp_path: Path) -> None:
     row = {"metadata": EMPTY, "value": None, "typed_value": MOMENT}
     array = pa.array([row], variant(pa.timestamp("us", tz="UTC")))

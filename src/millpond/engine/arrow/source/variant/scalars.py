@@ -49,13 +49,18 @@ def encoder(type_: pa.DataType) -> Callable[[pa.Array], Encoded] | None:
         return _whole
     if at.is_decimal(type_):
         return _decimals if type_.precision <= _DECIMAL[-1][2] else None
-    if at.is_string(type_) or at.is_large_string(type_):
+    if at.is_string(type_) or at.is_large_string(type_) or at.is_string_view(type_):
         return _texts
-    if at.is_binary(type_) or at.is_large_binary(type_):
+    if is_bytes(type_):
         return _binaries
     if type_ == pa.uuid():
         return _uuids
     return _fixed if _number(type_) is not None else None
+
+
+def is_bytes(type_: pa.DataType) -> bool:
+    """Whether a type is of bytes, in any layout."""
+    return bool(at.is_binary(type_) or at.is_large_binary(type_) or at.is_binary_view(type_))
 
 
 def _number(type_: pa.DataType) -> int | None:

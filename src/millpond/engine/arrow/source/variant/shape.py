@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.engine.arrow.source.misfit import Misfit
-from millpond.engine.arrow.source.variant.scalars import encoder
+from millpond.engine.arrow.source.variant.scalars import encoder, is_bytes
 from millpond.plan.types import VARIANT, DataType, List, Map, Struct
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def is_whole(array: pa.Array) -> bool:
 def check_variant(type_: pa.DataType, column: str) -> None:
     """Refuse a struct that is no variant, or a part that variants do not have."""
     members = _members(type_)
-    if members.pop("metadata", None) != pa.binary():
+    if not is_bytes(members.pop("metadata", pa.null())):
         raise Misfit(column, f"is {type_}, which can't be read as variant")
     _check_group(type_, members, column)
 
@@ -54,8 +54,11 @@ def _holds_variant(type_: DataType) -> bool:
 
 def _check_group(type_: pa.DataType, members: dict[str, pa.DataType], column: str) -> None:
     """Refuse what is not a value, a typed value, or both."""
-    binary = members.get("value", pa.binary()) == pa.binary()
-    if not members or not binary or not members.keys() <= set(_PIECES):
+    if (
+        not members
+        or not is_bytes(members.get("value", pa.binary()))
+        or not members.keys() <= set(_PIECES)
+    ):
         raise Misfit(column, f"is {type_}, which can't be read as variant")
     if "typed_value" in members:
         _check_typed(members["typed_value"], column)

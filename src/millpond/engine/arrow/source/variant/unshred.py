@@ -174,4 +174,4 @@ def _member(group: pa.Array, name: str) -> pa.Array:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    return array.cast(pa.binary()) if at.is_dictionary(array.type) else array
+    return array if array.type == pa.binary() else array.cast(pa.binary())
