@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,11 +35,18 @@ def plan_engine(plan: Plan, settings: Settings | None = None) -> str | Executor:
 
 
 def log_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
-    """The engine for logs, which are small: `auto` reads them in this process."""
+    """The engine for logs, which are small: `auto` reads them in this process.
+
+    By one thread: how much memory a log takes does not depend on how many files it is in.
+    """
+    from millpond.base.settings import Settings as Loaded
+
     if not isinstance(engine, str):
         return engine
-    name = "arrow" if engine == "auto" else engine
-    return name if settings is None else _made(name, settings)
+    if engine not in ("auto", "arrow"):
+        return engine if settings is None else _made(engine, settings)
+    known = settings or Loaded.load()
+    return _made("arrow", replace(known, arrow=replace(known.arrow, threads=1)))
 
 
 def is_arrow(engine: str | Executor) -> bool:
