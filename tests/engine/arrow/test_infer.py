@@ -57,6 +57,17 @@ def test_sizes_rows_and_statistics(folder: Path) -> None:
     assert "l" not in known
 
 
+def test_of_many_row_groups_some_tell_enough(tmp_path: Path) -> None:
+    rows = pa.table({"n": range(1_000), "half": [None, 1] * 500, "late": [None] * 990 + [7] * 10})
+    pq.write_table(rows, tmp_path / "a.parquet", row_group_size=10)
+    plan = scan(tmp_path / "a.parquet")
+    assert isinstance(plan, Scan)
+    known = {stats.path: stats for stats in plan.stats}
+    assert (known["n"].min, known["n"].max, known["n"].null_fraction) == (0, 999, 0)
+    assert known["half"].null_fraction == pytest.approx(0.5)
+    assert (known["late"].min, known["late"].null_fraction) == (7, pytest.approx(0.9))
+
+
 def test_columns_and_schema(run: Any, folder: Path) -> None:
     assert scan(folder, columns=["l", "a"]).schema.names == ("l", "a")
     wide = t.Struct.of(a=t.DOUBLE, extra=t.STRING)

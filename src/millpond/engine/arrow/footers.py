@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.source.files import Files
 
+_LOOKED_AT = 10
+"""So many row groups tell enough for estimates: of thousands of files, scanning begins at once."""
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -43,10 +44,10 @@ class Footer:
     refused: dict[str, SchemaError]
     """Columns that can't be read, and why."""
 
-    @cached_property
-    def groups(self) -> list[Any]:
-        """What it says about each row group."""
-        return [self.metadata.row_group(number) for number in range(self.metadata.num_row_groups)]
+    @property
+    def group_count(self) -> int:
+        """How many row groups it tells about."""
+        return int(self.metadata.num_row_groups)
 
 
 def parquet_schema(
@@ -137,11 +138,30 @@ def _unite(known: tuple[t.Field, str], other: tuple[t.Field, str]) -> t.Field:
 
 
 def parquet_stats(footers: list[Footer], schema: t.Struct) -> tuple[ColumnStats, ...]:
-    """Limits and nulls of every scalar leaf outside lists, over all files."""
-    rows = sum(footer.rows for footer in footers)
+    """Limits and nulls of every scalar leaf outside lists.
+
+    Estimates are made of them, so of many row groups some are enough: the first, the last, and some
+    between them. Where rows are in order, that are the limits of all.
+    """
+    groups = [(footer, group) for footer in footers for group in range(footer.group_count)]
+    some = [
+        (footer, footer.metadata.row_group(group))
+        for footer, group in (groups[at] for at in _spread(len(groups)))
+    ]
+    rows = sum(group.num_rows for _, group in some)
     if not rows:
         return ()
-    return tuple(_stats(footers, steps, type_, rows) for steps, type_ in _leaves(schema))
+    return tuple(_stats(some, steps, type_, rows) for steps, type_ in _leaves(schema))
+
+
+def _spread(count: int) -> list[int]:
+    """At most so many places among these as are looked at.
+
+    >>> _spread(3), _spread(100)
+    ([0, 1, 2], [0, 11, 22, 33, 44, 55, 66, 77, 88, 99])
+    """
+    most = min(count, _LOOKED_AT)
+    return [at * (count - 1) // max(most - 1, 1) for at in range(most)]
 
 
 def _leaves(schema: t.Struct) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
@@ -157,25 +177,23 @@ def _leaves(schema: t.Struct) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
 
 
 def _stats(
-    footers: list[Footer], steps: tuple[str, ...], type_: t.DataType, rows: int
+    groups: list[tuple[Footer, Any]], steps: tuple[str, ...], type_: t.DataType, rows: int
 ) -> ColumnStats:
     nulls: int | None = 0
     found: list[Bounds] = []
-    for footer in footers:
+    for footer, group in groups:
         leaf = footer.layout.leaf(steps)
         if leaf is None:
-            nulls = None if nulls is None else nulls + footer.rows
+            nulls = None if nulls is None else nulls + group.num_rows
             continue
-        column = footer.metadata.schema.column(leaf)
-        for group in footer.groups:
-            chunk = group.column(leaf)
-            statistics = leaf_statistics(chunk, column, footer.path)
-            bounds = bounds_of(statistics, chunk, column, type_)
-            if not bounds.all_null:
-                found.append(bounds)
-            if nulls is not None:
-                counted = statistics is not None and statistics.has_null_count
-                nulls = nulls + statistics.null_count if counted else None
+        chunk, column = group.column(leaf), footer.metadata.schema.column(leaf)
+        statistics = leaf_statistics(chunk, column, footer.path)
+        bounds = bounds_of(statistics, chunk, column, type_)
+        if not bounds.all_null:
+            found.append(bounds)
+        if nulls is not None:
+            counted = statistics is not None and statistics.has_null_count
+            nulls = nulls + statistics.null_count if counted else None
     lows, highs = [b.low for b in found], [b.high for b in found]
     low = _shown(min(lows), type_) if lows and None not in lows else None
     high = _shown(max(highs), type_) if highs and None not in highs else None

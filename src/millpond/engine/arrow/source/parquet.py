@@ -18,6 +18,7 @@ from millpond.engine.arrow.source.pages import TextLeaf
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
 from millpond.engine.arrow.source.variant import check_times
+from millpond.engine.arrow.source.views import has_views
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
 
@@ -59,6 +60,7 @@ class ParquetSource:
             self.parquet = self._reader(self.file)
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
+            self.has_views = has_views(schema)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except READ_ERRORS as error:
             context.files.release(self.file)

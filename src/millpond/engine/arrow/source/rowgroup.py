@@ -243,7 +243,8 @@ class RowGroup:
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-                array = without_views(array)
+                if self.source.has_views:
+                    array = without_views(array)
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)

@@ -21,6 +21,11 @@ def without_views(array: pa.Array) -> pa.Array:
     return array if wanted is array.type else array.cast(wanted)
 
 
+def has_views(schema: pa.Schema) -> bool:
+    """Whether some column has them, at any depth."""
+    return any(_plain(type_) is not type_ for type_ in schema.types)
+
+
 @cache
 def _plain(type_: pa.DataType) -> pa.DataType:
     """The type without views; the very same one if it has none."""
