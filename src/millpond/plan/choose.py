@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import UnsupportedExpressionError, UnsupportedNodeError
+from millpond.base.machine import cores
 from millpond.base.settings import Settings
 from millpond.plan.arguments import wrong
 from millpond.plan.cost import Estimate, estimate_nodes
@@ -177,7 +178,7 @@ def _cores(settings: Settings) -> int:
     if not master.startswith("local"):
         return CLUSTER_CORES
     inside = master.partition("[")[2].rstrip("]").partition(",")[0]
-    return int(inside) if inside.isdigit() else (os.cpu_count() or 1)
+    return int(inside) if inside.isdigit() else cores()
 
 
 def _memory() -> float:

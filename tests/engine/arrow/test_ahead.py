@@ -268,3 +268,21 @@ print(seen > 400_000)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def test_a_fork_has_nothing_to_stop() -> None:
+    code = """
+import os
+import pyarrow as pa
+from millpond.engine.arrow.source.ahead import read_ahead
+batch = pa.record_batch({"n": [1]})
+batches = read_ahead(iter(range(5)), lambda _: iter([batch] * 3), threads=2)
+assert [next(batches)["n"][0].as_py() for _ in range(4)] == [1] * 4
+child = os.fork()
+if child == 0:
+    raise SystemExit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", "")

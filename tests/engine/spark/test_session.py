@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from millpond.base.errors import ConfigError, EngineError, EngineUnavailableError
+from millpond.base.machine import cores
 from millpond.base.settings import Settings
 from millpond.engine.spark import conf, session
 from millpond.engine.spark.session import adopt, session_log, spark_session, stop_session
@@ -44,8 +45,8 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_local_spark_is_sized_to_the_machine() -> None:
     given = conf.started_conf(configured().spark)
-    assert given["spark.master"] == f"local[{conf.cores()}]"
-    assert given["spark.sql.shuffle.partitions"] == str(2 * conf.cores())
+    assert given["spark.master"] == f"local[{cores()}]"
+    assert given["spark.sql.shuffle.partitions"] == str(2 * cores())
     assert given["spark.driver.host"] == "127.0.0.1"
     assert 1 << 30 <= conf.driver_memory() <= 32 << 30
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from millpond.base.machine import cores
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Context:
         """How many files are decoded at a time."""
         if self.stops_early:
             return 1
-        return self.settings.threads or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+        return self.settings.threads or min(cores(), _MOST_THREADS)
 
     def note(self, node: int | None, rows: int) -> None:
         """Rows that a node gave, where another operator does its work along with its own."""

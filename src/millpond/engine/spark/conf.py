@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import ConfigError
+from millpond.base.machine import cores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,13 +142,6 @@ def scratch_conf(conf: Mapping[str, str], scratch: Path, *, log_level: str) -> d
     given = conf.get("spark.driver.extraJavaOptions", "")
     joined = " ".join([*(f'"{option}"' for option in options), given]).rstrip()
     return {**places, **conf, "spark.driver.extraJavaOptions": joined}
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def task_slots(master: str) -> int | None:

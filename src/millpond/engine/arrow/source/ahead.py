@@ -7,6 +7,7 @@ come in the order of the files all the same.
 from __future__ import annotations
 
 import atexit
+import os
 from collections import deque
 from threading import Condition, Thread
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -174,6 +175,10 @@ def _each(
 
 
 _RUNNING: Final[WeakSet[_Readers[Any]]] = WeakSet()
+
+
+# A fork has none of the threads, and may have their locks as they were held.
+os.register_at_fork(after_in_child=_RUNNING.clear)
 
 
 @atexit.register
