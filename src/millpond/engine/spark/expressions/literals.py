@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.api import Api
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_INTEGERS = 1 << 31
 _EPOCH_DAY = _EPOCH.date().toordinal()
 
 
@@ -36,6 +37,8 @@ def literal(value: Any, type_: t.DataType, api: Api) -> Column:
     elif isinstance(type_, t.Decimal):
         # By text: a Python decimal with an exponent would get another scale on the way.
         made = f.lit(format(value, "f")).cast(to_spark(type_))
+    elif type_ == t.LONG:
+        made = long(value, api)
     elif type_ == t.BINARY:
         made = f.unhex(f.lit(value.hex()))
     elif type_ in (t.BOOLEAN, t.STRING, t.DOUBLE):
@@ -46,9 +49,9 @@ def literal(value: Any, type_: t.DataType, api: Api) -> Column:
 
 
 def long(value: int, api: Api) -> Column:
-    """A long: PySpark makes an integer of a small number."""
-    found: Column = api.functions.lit(value).cast(to_spark(t.LONG))
-    return found
+    """A long: PySpark makes an integer of a small number. What need not be cast begins sooner."""
+    found: Column = api.functions.lit(value)
+    return found if abs(value) > _INTEGERS else found.cast(to_spark(t.LONG))
 
 
 def micros(moment: dt.datetime) -> int:
