@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-_HELD_BYTES: Final = 8 << 20
+_HELD_BYTES: Final = 12 << 20
 """Of each item so much waits to be used, at most, or one batch that is larger."""
 
 
