@@ -92,6 +92,19 @@ def test_a_footer_that_contradicts_itself_is_named(tmp_path: Path) -> None:
         mp.scan(str(file))
 
 
+def test_a_footer_that_calls_texts_numbers_does_not_end_the_process(tmp_path: Path) -> None:
+    """Texts of few rows are picked out of pages, if their statistics tell that none is null."""
+    file, count = tmp_path / "x.parquet", 20_000
+    texts = [f"text number {row % 9_000}" for row in range(count)]
+    pq.write_table(pa.table({"n": range(count), "t": texts}), file)
+    rows = mp.scan(str(file)).filter(mp.col("n") == 5)
+    before, _, after = file.read_bytes().rpartition(b"\x15\x0c\x19")  # the chunk's BYTE_ARRAY
+    file.write_bytes(before + b"\x15\x02\x19" + after)
+
+    # Pages are read by the schema, which is right.
+    assert rows.to_pylist(engine="arrow") == [{"n": 5, "t": "text number 5"}]
+
+
 def test_a_name_that_is_no_utf8_is_an_error_that_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "x.parquet"
     pq.write_table(pa.table({"name": [1, 2]}), file, store_schema=False)

@@ -86,8 +86,12 @@ def _times(metadata: pq.FileMetaData, name: str, unit: str) -> tuple[int, int] |
     found: list[int] = []
     for group in range(metadata.num_row_groups):
         column = metadata.row_group(group).column(names.index(name))
+        schema = metadata.schema.column(names.index(name))
+        # Where both contradict each other, pyarrow would end the process for its statistics.
+        if not column.physical_type == schema.physical_type == "INT64":
+            return None
         statistics = column.statistics
-        if statistics is None or not statistics.has_min_max or column.physical_type != "INT64":
+        if statistics is None or not statistics.has_min_max:
             return None
         # Rounded down at both ends; the last one may be up to a microsecond later.
         found += [
