@@ -175,30 +175,3 @@ def test_early_exit_leaves_names_alone(files: list[File]) -> None:
     rows, seen = run(optimize(plan), engine_named("arrow"))
     assert [row["v"] for row in rows] == [0, 1, 2, 3, 4]
     assert seen["files_opened"] == 1
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize(("rows", "key"), [((50, 50), "file_path"), ((50, 5_000), "file_size")])
-def test_spark_finds_files_by_size_where_that_tells_them_apart(
-    spark: Any, tmp_path: Path, rows: tuple[int, int], key: str
-) -> None:
-    from millpond.engine.spark import SparkEngine
-
-    listed = []
-    for number, count in enumerate(rows):
-        target = tmp_path / f"{number}.parquet"
-        pq.write_table(pa.table({"v": pa.array([number] * count, pa.int64())}), target)
-        listed.append({"path": str(target), "p": number, "gone": [0, count - 1]})
-    plan = values(listed, NAMED).dynamic_scan(
-        Struct.of(p=LONG, v=LONG), constants=["p"], deleted="gone"
-    )
-    engine = SparkEngine(spark)
-    df = engine.to_dataframe(plan, ordered=False)
-    keys = {k for k in ("file_path", "file_size") if f".{k} AS" in str(_analyzed(df))}
-    assert keys == {key}
-    found = df.groupBy("p", "v").count().collect()
-    assert sorted(map(tuple, found)) == [(0, 0, rows[0] - 2), (1, 1, rows[1] - 2)]
-
-
-def _analyzed(df: Any) -> str:
-    return str(df._jdf.queryExecution().analyzed().toString())

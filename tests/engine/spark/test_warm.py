@@ -233,7 +233,9 @@ def levels(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
         tx.write_table("/levels", [{"x": n} for n in range(10)])
         config = {"patterns": {"l": "table:///levels"}, "query": "SELECT x * 2 AS y FROM l"}
         tx.make_factory("/doubled", "sql-derived-table", config)
-        stuck = {"patterns": {"rows": "table:///levels"}, "query": SLEEP}
+        # A factory's query may not call into Java to sleep; this one has enough to do.
+        endless = "SELECT max(hash(id, x)) AS s FROM range(0, 1000000000000, 1, 4), rows"
+        stuck = {"patterns": {"rows": "table:///levels"}, "query": endless}
         tx.make_factory("/stuck", "sql-derived-table", stuck)
         tx.commit()
     return tmp_path

@@ -33,7 +33,7 @@ def scan_bytes(
     """A row for each file."""
     _check_ranges(scan, files)
     names = Names(context)
-    table, schema = file_table(scan, files, names, sizes=None)
+    table, schema = file_table(scan, files, names)
     df = table_frame(table, schema, context)
     if CONTENT in scan.columns:
         contents = _contents(files, names, context)

@@ -1,33 +1,28 @@
 """Many files as one scan, joined with a broadcast table of what is known about each file.
 
-The table is found by the file's size, where each has another, since a number is found much sooner
-than a path; otherwise by its path. A row whose file is not in it is an error, since a path that is
-spelled differently must not make rows vanish. Deleted rows are bits in 64-bit words.
+A row whose file is not in it is an error, since a path that is spelled differently must not make
+rows vanish. It takes half as long again as the scan, and `file_columns.py` does without; the join
+is for what that can't do.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
+from millpond.engine.spark.deleted import is_set, word_number, words_of
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.locations import file_uri
-from millpond.engine.spark.types import to_spark, to_spark_schema
+from millpond.engine.spark.types import to_spark_schema
 from millpond.plan.arrow import to_arrow
 from millpond.plan.literals import literal
 from millpond.plan.types import INTEGER, LONG, STRING, DataType, Field, List, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.files import FileScan, SourceFile
-
-_WORD_BITS = 64
-_LOCAL = "file:"
 
 
 def join_file_table(
@@ -36,18 +31,16 @@ def join_file_table(
     """The rows of the files with their constants, without their deleted rows."""
     names = Names(context)
     paths = list(dict.fromkeys(file.path for file in files))
-    sizes = _sizes(paths)
     has_deleted = any(file.deleted is not None for file in files)
     in_file = _position_in_file(scan, context) if ordered else {}
-    key = "file_path" if sizes is None else "file_size"
-    facts = {names.key: key, **{k: v for k, v in in_file.items() if v is not None}}
+    facts = {names.key: "file_path", **{k: v for k, v in in_file.items() if v is not None}}
     if has_deleted:
         facts[names.row] = "row_index"
     df = scan.reading.read(paths, context, metadata=facts)
     for name, fact in in_file.items():
         if fact is None:
             df = df.withColumn(name, context.functions.monotonically_increasing_id())
-    table, schema = file_table(scan, files, names, sizes)
+    table, schema = file_table(scan, files, names)
     known = context.functions.broadcast(_table_frame(table, schema, context))
     joined = df.join(known, names.key_condition(context), "left").filter(_known(names, context))
     if has_deleted:
@@ -78,17 +71,6 @@ class Names:
         return context.column(self.key) == context.column(self.known_key)
 
 
-def _sizes(paths: list[str]) -> dict[str, int] | None:
-    """How large local files are, if that tells them apart."""
-    if not all(path.startswith(_LOCAL) for path in paths):
-        return None
-    try:
-        sizes = {path: os.stat(path.removeprefix(_LOCAL)).st_size for path in paths}  # noqa: PTH116
-    except OSError:  # Spark will say which file it can't read
-        return None
-    return sizes if len(set(sizes.values())) == len(sizes) else None
-
-
 def _position_in_file(scan: FileScan, context: Context) -> dict[str, str | None]:
     """Names for what orders rows in their file, and Spark's facts for them; None: an ordinal."""
     if scan.reading.format == "parquet":
@@ -96,23 +78,19 @@ def _position_in_file(scan: FileScan, context: Context) -> dict[str, str | None]
     return {context.hidden(): "file_block_start", context.hidden(): None}
 
 
-def file_table(
-    scan: FileScan, files: list[SourceFile], names: Names, sizes: dict[str, int] | None
-) -> tuple[pa.Table, Struct]:
-    """A row for each file: its size or path, its number, its constants and its deleted rows."""
+def file_table(scan: FileScan, files: list[SourceFile], names: Names) -> tuple[pa.Table, Struct]:
+    """A row for each file: its path, its number, its constants and its deleted rows."""
     import pyarrow as pa
 
-    keys = [file_uri(file.path) if sizes is None else sizes[file.path] for file in files]
-    fields = [Field(names.known_key, STRING if sizes is None else LONG)]
-    fields.append(Field(names.ordinal, INTEGER))
-    columns: list[Any] = [keys, range(len(files))]
+    fields = [Field(names.known_key, STRING), Field(names.ordinal, INTEGER)]
+    columns: list[Any] = [[file_uri(file.path) for file in files], range(len(files))]
     for position, name in enumerate(scan.constants):
         fields.append(Field(names.constant(name), scan.columns.field(name).type))
         type_ = scan.columns.field(name).type
         columns.append([_constant(file.constants[position], type_) for file in files])
     if any(file.deleted is not None for file in files):
         fields.append(Field(names.words, List(LONG)))
-        columns.append([None if f.deleted is None else _words(f.deleted) for f in files])
+        columns.append([None if f.deleted is None else words_of(f.deleted) for f in files])
     schema = Struct(tuple(fields))
     arrays = [
         pa.array(values, to_arrow(field.type))
@@ -130,22 +108,10 @@ def _table_frame(table: pa.Table, schema: Struct, context: Context) -> DataFrame
     return context.session.createDataFrame(table, to_spark_schema(schema))
 
 
-def _words(positions: Sequence[int]) -> Any:
-    import numpy as np
-
-    at = np.asarray(positions, dtype=np.int64)
-    if not len(at):
-        return []
-    is_deleted = np.zeros((int(at.max()) // _WORD_BITS + 1) * _WORD_BITS, dtype=np.bool_)
-    is_deleted[at] = True
-    return np.packbits(is_deleted, bitorder="little").view("<i8")
-
-
 def _known(names: Names, context: Context) -> Column:
     f = context.functions
     text = f.concat(
-        f.lit("a row came from a file that is not in the scan, of the path or size "),
-        context.column(names.key).cast(to_spark(STRING)),
+        f.lit("a row came from a file that is not in the scan: "), context.column(names.key)
     )
     unknown = context.column(names.ordinal).isNull()
     found: Column = f.when(unknown, f.raise_error(text).cast("boolean")).otherwise(f.lit(True))
@@ -155,10 +121,6 @@ def _known(names: Names, context: Context) -> Column:
 def _is_live(names: Names, context: Context) -> Column:
     f = context.functions
     row = context.column(names.row)
-    integer = to_spark(INTEGER)
-    bits = f.lit(_WORD_BITS)
-    word = f.get(context.column(names.words), f.call_function("div", row, bits).cast(integer))
-    live: Column = (
-        f.coalesce(f.getbit(word, (row % bits).cast(integer)).cast(integer), f.lit(0)) == 0
-    )
+    word = f.get(context.column(names.words), word_number(row, context))
+    live: Column = ~f.coalesce(is_set(word, row, context), f.lit(False))
     return live

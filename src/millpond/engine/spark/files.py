@@ -2,8 +2,9 @@
 
 Where nobody needs the order, files are one scan, with constants as partition columns; or a union of
 few scans, with constants as literals. In order, few files are a union of one scan each. Otherwise,
-files are one scan joined with a small broadcast table of what is known of each. That costs about as
-much as the scan itself, so that files without deleted rows stay out of it where they can.
+files are one scan, with what is known of each as partition columns of its own, or joined with it.
+A row's position costs a tenth of the scan and a join half of it, so that files without deleted rows
+stay out of that where they can.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.engine.spark.bytesfile import scan_bytes
 from millpond.engine.spark.expressions.literals import literal
+from millpond.engine.spark.file_columns import scan_with_file_columns
 from millpond.engine.spark.file_table import join_file_table
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.partitions import partitions_of
@@ -82,7 +84,8 @@ def _scan(scan: FileScan, files: list[SourceFile], context: Context, *, ordered:
         if partitions is not None:
             return Frame(_read_partitions(scan, files, partitions, context), scan.columns)
     if groups is None:
-        return join_file_table(scan, files, context, ordered=ordered)
+        found = scan_with_file_columns(scan, files, context, ordered=ordered)
+        return found or join_file_table(scan, files, context, ordered=ordered)
     members = [_read_group(scan, group, context) for group in groups]
     return Frame(union_all(members), scan.columns, natural=ordered)
 

@@ -2,8 +2,9 @@
 
 Spark knows partitions by directory. What a directory is called means nothing here; but where all
 files of each directory have the same constants, as in tables that were written in partitions, a
-directory can stand for them. Spark has no public way to say so: its own file index is made through
-the gateway of a classic session (Spark is pinned to one minor version).
+directory can stand for them. Otherwise each file is made a partition of its own. Spark has no
+public way to say either: its own file index is made, and for files changed, through the gateway of
+a classic session (Spark is pinned to one minor version).
 """
 
 from __future__ import annotations
@@ -33,21 +34,23 @@ _BETWEEN = "\x00"
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """Hidden columns for constants, and their values by directory."""
+    """Hidden columns, and their values by directory or by file."""
 
     columns: Struct
     values: dict[str, tuple[Any, ...]]
+    by_file: bool = False
+
+    def places(self, paths: Sequence[str]) -> list[str]:
+        """The partitions that these files are in."""
+        return list(paths) if self.by_file else list(dict.fromkeys(map(_directory, paths)))
 
 
 def partitions_of(
     files: Sequence[SourceFile], constants: Sequence[Field], context: Context
 ) -> Partitions | None:
     """The constants by directory; None where that can't be."""
-    plain = all(isinstance(f.type, Primitive | Decimal) and f.type != NULL for f in constants)
-    if not constants or not plain or not is_classic(context.session):
+    if not constants or not can_be_partitions(files, constants, context):
         return None
-    if len({file.path for file in files}) < len(files):
-        return None  # Spark would read a file once that is named twice
     found: dict[str, tuple[Any, ...]] = {}
     for file in files:
         known = found.setdefault(_directory(file.path), file.constants)
@@ -57,10 +60,20 @@ def partitions_of(
     return Partitions(columns, found)
 
 
+def can_be_partitions(
+    files: Sequence[SourceFile], columns: Sequence[Field], context: Context
+) -> bool:
+    """Whether Spark's partitions can have such columns, and these files can be told apart."""
+    plain = all(isinstance(f.type, Primitive | Decimal) and f.type != NULL for f in columns)
+    # Spark would read a file once that is named twice.
+    is_named_twice = len({file.path for file in files}) < len(files)
+    return plain and not is_named_twice and is_classic(context.session)
+
+
 def read_partitioned(
     schema: st.StructType, paths: list[str], partitions: Partitions, context: Context
 ) -> DataFrame:
-    """The rows of Parquet files, with the hidden columns of their directories."""
+    """The rows of Parquet files, with the hidden columns of their partitions."""
     from pyspark.sql import DataFrame
 
     session: Any = context.session
@@ -69,24 +82,47 @@ def read_partitioned(
     option, no_options = jvm.scala.Option, jvm.scala.collection.immutable.HashMap()
     data = _java_type(schema, jvm).asNullable()
     columns = _java_type(to_spark_schema(partitions.columns), jvm)
-    directories = list(dict.fromkeys(map(_directory, paths)))
-    rows = _rows([partitions.values[name] for name in directories], partitions.columns, context)
-    places = _paths(directories, context)
+    names = partitions.places(paths)
+    rows = _rows([partitions.values[name] for name in names], partitions.columns, context)
+    places = _paths(names, context)
     members = [sources.PartitionPath(row, path) for row, path in zip(rows, places, strict=True)]
     spec = sources.PartitionSpec(columns, jvm.PythonUtils.toSeq(members))
     # Each file by itself, so that nothing else in its directory is read.
-    roots = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(_paths(paths, context))
-    no_cache = getattr(getattr(sources, "NoopCache$"), "MODULE$")
+    files = places if partitions.by_file else _paths(paths, context)
+    roots = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(files)
+    no_cache = _scala_object(sources, "NoopCache$")
     index = sources.InMemoryFileIndex(
         *(java_session, roots, no_options, option.apply(data), no_cache),
         *(option.apply(spec), option.empty()),
     )
+    if partitions.by_file:
+        _key_by_file(index, jvm)
     _check_found(index, paths, jvm)
     format_ = sources.parquet.ParquetFileFormat()
     relation = sources.HadoopFsRelation(
         index, columns, data, option.empty(), format_, no_options, java_session
     )
     return DataFrame(java_session.baseRelationToDataFrame(relation), session)
+
+
+def _key_by_file(index: Any, jvm: Any) -> None:
+    """Files are found by their own paths in this index, no more by their directories."""
+    known, by_directory = (
+        index.getClass().getDeclaredField(name)
+        for name in ("cachedLeafFiles", "cachedLeafDirToChildrenFiles")
+    )
+    known.setAccessible(True)
+    by_directory.setAccessible(True)
+    found = known.get(index)
+    class_ = jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
+    statuses = found.valuesIterator().toArray(jvm.scala.reflect.ClassTag.apply(class_))
+    alone = getattr(_scala_object(jvm.scala.collection, "ArrayOps$"), "grouped$extension")
+    pairs = found.keysIterator().zip(alone(statuses, 1))
+    by_directory.set(index, pairs.toMap(_scala_object(jvm.scala, "$less$colon$less$").refl()))
+
+
+def _scala_object(package: Any, name: str) -> Any:
+    return getattr(getattr(package, name), "MODULE$")
 
 
 def _directory(path: str) -> str:

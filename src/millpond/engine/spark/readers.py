@@ -11,8 +11,9 @@ from millpond.engine.spark.partitions import read_partitioned
 from millpond.engine.spark.required import are_there
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
+from millpond.engine.spark.types import to_spark
 from millpond.plan.stored_fields import is_renamed
-from millpond.plan.types import NULL, Struct
+from millpond.plan.types import LONG, NULL, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.partitions import Partitions
     from millpond.plan.sources import CsvOptions, Format
+
+_ROW_INDEX = "_tmp_metadata_row_index"
+"""Spark's reader puts a row's position into a column of this name. Taken out of `_metadata`, it
+would be boxed into a struct for each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,13 @@ def reader(context: Context) -> DataFrameReader:
 
 def metadata_columns(df: DataFrame, metadata: Mapping[str, str]) -> list[Column]:
     """Spark's facts about each row's file, under these names."""
-    facts = df.metadataColumn("_metadata") if metadata else None
-    return [
-        facts.getField(fact).alias(name) for name, fact in metadata.items() if facts is not None
-    ]
+    return [_fact(df, fact).alias(name) for name, fact in metadata.items()]
+
+
+def _fact(df: DataFrame, fact: str) -> Column:
+    if fact == "row_index" and _ROW_INDEX in df.columns:
+        return df[_ROW_INDEX]
+    return df.metadataColumn("_metadata").getField(fact)
 
 
 def _read_parquet(
@@ -104,6 +112,8 @@ def _read_parquet(
     members = []
     for by_id, held, part in _alike(paths, stored):
         schema = stored_schema(held, by_id=by_id)
+        if "row_index" in metadata.values():
+            schema = schema.add(_ROW_INDEX, to_spark(LONG))
         if partitions is None:
             df = reader(context).schema(schema).parquet(*as_names(part))
         else:

@@ -1,8 +1,9 @@
-"""Constants of files that nobody needs in order: partition columns, literals or a file table."""
+"""What is known of files: partition columns by directory or by file, literals, or a join."""
 
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal as D
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from millpond.base.errors import SourceError
+from millpond.engine.spark import file_columns
 from millpond.plan.expr import col
 from millpond.plan.make import values
 from millpond.plan.optimizer import optimize
-from millpond.plan.sources import STORED_NAME, File, Scan
+from millpond.plan.sources import STORED_NAME, DynamicScan, File, Scan, Values
 from millpond.plan.types import (
     BINARY,
     BOOLEAN,
@@ -88,7 +90,12 @@ def test_files_of_one_directory_with_different_constants(
     plan = partitioned(tmp_path, 20, mixed=True)
     expected = [(n, n, f"text {n}" if n else None) for n in range(40)]
     assert sorted(run_rows(plan, ordered=False)) == expected
-    assert "BroadcastHashJoin" in physical(engine, plan)
+    text = physical(engine, plan)
+    assert (text.count("FileScan"), "Join" in text) == (1, False)
+    assert run_rows(plan) == expected
+    few = optimize(plan.filter((col("p") == 7) & (col("v") > 5)))
+    assert run_rows(few, ordered=False) == [expected[7]]
+    assert "PartitionFilters: [isnotnull" in physical(engine, few)
     some = partitioned(tmp_path / "few", 3, mixed=True)
     assert sorted(run_rows(some, ordered=False)) == expected[:6]
     assert physical(engine, some).count("FileScan") == 6
@@ -165,7 +172,7 @@ def test_a_missing_file_is_named(run_rows: RunRows, tmp_path: Path) -> None:
         run_rows(Scan("parquet", (*plan.files, gone), plan.columns, plan.constants), ordered=False)
 
 
-def test_files_without_deleted_rows_stay_out_of_the_file_table(
+def test_files_without_deleted_rows_need_no_positions(
     run_rows: RunRows, engine: SparkEngine, tmp_path: Path
 ) -> None:
     listed = []
@@ -180,7 +187,96 @@ def test_files_without_deleted_rows_stay_out_of_the_file_table(
     assert sorted(run_rows(plan, ordered=False)) == sorted(left)
     assert run_rows(plan) == left
     text = physical(engine, plan)
-    assert (text.count("FileScan"), text.count("BroadcastHashJoin")) == (2, 1)
+    assert (text.count("FileScan"), text.count("row_index:bigint"), "Join" in text) == (2, 1, False)
+
+
+def deleted(
+    folder: Path, gone: list[list[int] | None], *, rows: int = 300, **columns: Any
+) -> DynamicScan:
+    """A file for each list of deleted rows; `v` is the row's number over all files."""
+    listed = []
+    for number, positions in enumerate(gone):
+        first = number * rows
+        data = {"v": list(range(first, first + rows)), **columns}
+        target = folder / f"{number}.parquet"
+        pq.write_table(pa.table(data), target, row_group_size=100)
+        listed.append({"path": str(target), "p": number, "gone": positions})
+    named = values(listed, Struct.of(path=STRING, p=LONG, gone=List(LONG)))
+    stored = {name: List(LONG) for name in columns}
+    schema = Struct.of(v=LONG, p=LONG, **stored)
+    plan = named.dynamic_scan(schema, constants=["p"], deleted="gone")
+    assert isinstance(plan, DynamicScan)
+    return plan
+
+
+GONE: list[list[int] | None] = [[0, 63, 64, 127, 299], None, [], [128], list(range(300)), [150]]
+LEFT = [
+    (number * 300 + row, number)
+    for number, gone in enumerate(GONE)
+    for row in range(300)
+    if row not in (gone or ())
+]
+
+
+@pytest.mark.parametrize(
+    ("limits", "scans"),
+    [({}, 1), ({"_MOST_FILES": 2}, 2), ({"_MOST_WORDS": 8}, 2), ({"_MOST_WORDS": 0}, 4)],
+)
+def test_deleted_rows_are_bits_that_all_files_share(
+    run_rows: RunRows,
+    engine: SparkEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: dict[str, int],
+    scans: int,
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(file_columns, name, limit)
+    plan = deleted(tmp_path, GONE)
+    assert run_rows(plan) == LEFT
+    assert sorted(run_rows(plan, ordered=False)) == LEFT
+    text = physical(engine, plan)
+    assert "Join" not in text
+    assert text.count("row_index:bigint") == scans
+    # The second row group of each file alone: positions are those in the file.
+    some = optimize(plan.filter((col("v") >= 1020) & (col("v") < 1032)))
+    assert run_rows(some) == [row for row in LEFT if 1020 <= row[0] < 1032]
+    assert run_rows(optimize(plan.filter(col("p") == 5).tail(2))) == LEFT[-2:]
+
+
+def test_deleted_rows_beside_lists_and_without_vectors(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    plan = deleted(tmp_path, GONE, tags=[[n] * (n % 3) for n in range(300)])
+    expected = [(v, p, [v % 300] * (v % 300 % 3)) for v, p in LEFT]
+    assert run_rows(plan) == expected
+    engine.session.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    try:
+        assert run_rows(plan) == expected
+    finally:
+        engine.session.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_what_partitions_can_not_have_is_joined(
+    run_rows: RunRows, engine: SparkEngine, tmp_path: Path
+) -> None:
+    """A file that is named twice is read twice, each time without what is deleted there."""
+    once = deleted(tmp_path, GONE)
+    assert isinstance(once.input, Values)
+    named = once.input.data.to_pylist()
+    twice = [*named, {**named[0], "p": 9, "gone": [1]}]
+    plan = replace(once, input=values(twice, once.input.schema))
+    more = [(row, 9) for row in range(300) if row != 1]
+    assert run_rows(plan) == LEFT + more
+    assert sorted(run_rows(plan, ordered=False)) == sorted(LEFT + more)
+    assert "BroadcastHashJoin" in physical(engine, plan)
+
+
+def test_an_empty_file_does_not_vanish(run_rows: RunRows, tmp_path: Path) -> None:
+    plan = deleted(tmp_path, GONE)
+    (tmp_path / "3.parquet").write_bytes(b"")
+    with pytest.raises(SourceError, match=r"3\.parquet"):
+        run_rows(plan)
 
 
 def test_names_in_memory_take_no_job(engine: SparkEngine, tmp_path: Path) -> None:

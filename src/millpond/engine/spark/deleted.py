@@ -1,0 +1,49 @@
+"""Deleted rows of files as bits in 64-bit words, which Spark looks up by a row's position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from millpond.engine.spark.types import to_spark
+from millpond.plan.types import INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from pyspark.sql import Column
+
+    from millpond.engine.spark.context import Context
+
+WORD_BITS = 64
+_LOG_BITS = 6
+
+
+def words_of(positions: Sequence[int]) -> NDArray[np.int64]:
+    """The positions as bits, up to the last one.
+
+    >>> words_of([0, 3, 64]).tolist()
+    [9, 1]
+    """
+    at = np.asarray(positions, dtype=np.int64)
+    if not len(at):
+        return np.array([], np.int64)
+    is_deleted = np.zeros((int(at.max()) // WORD_BITS + 1) * WORD_BITS, dtype=np.bool_)
+    is_deleted[at] = True
+    return np.packbits(is_deleted, bitorder="little").view("<i8")
+
+
+def word_number(row: Column, context: Context) -> Column:
+    """Which word a row's bit is in."""
+    found: Column = context.functions.shiftright(row, _LOG_BITS).cast(to_spark(INTEGER))
+    return found
+
+
+def is_set(word: Column, row: Column, context: Context) -> Column:
+    """Whether the bit of a row is set in its word."""
+    f = context.functions
+    bit = row.bitwiseAND(f.lit(WORD_BITS - 1)).cast(to_spark(INTEGER))
+    found: Column = f.getbit(word, bit) != f.lit(0)
+    return found
