@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millpond.engine.arrow.source.views import without_views
+from millpond.engine.arrow.source.plain import as_plain
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col, element, path
 
@@ -23,7 +23,7 @@ VIEWS = {
 }
 
 
-PLAIN = {name: without_views(pa.array([], type_)).type for name, type_ in VIEWS.items()}
+PLAIN = {name: as_plain(pa.array([], type_)).type for name, type_ in VIEWS.items()}
 
 
 def table(rows: int) -> pa.Table:
@@ -73,4 +73,4 @@ def test_rows_are_those_of_plain_texts(query: Any, rows: int, run: Any, parquet:
 )
 def test_types_keep_all_else(type_: pa.DataType) -> None:
     said = str(type_).replace("_view", "")
-    assert str(without_views(pa.nulls(2, type_)).type) == said
+    assert str(as_plain(pa.nulls(2, type_)).type) == said

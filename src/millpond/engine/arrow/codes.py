@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
+from millpond.engine.arrow.source.plain import joined
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -144,7 +146,7 @@ def _room(count: int, type_: type[Any]) -> NDArray[Any]:
 def _ranked(code: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Texts that repeat as the ranks of the different ones, which sort faster; others as is."""
     if isinstance(code, pa.ChunkedArray):
-        code = code.combine_chunks()
+        code = joined(code)
     if not (at.is_string(code.type) or at.is_binary(code.type)) or len(code) < 1000:
         return code
     encoded = code.dictionary_encode()

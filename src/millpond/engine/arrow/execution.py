@@ -5,7 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from millpond.base.errors import RunCancelledError
+import pyarrow as pa
+
+from millpond.base.errors import EngineError, RunCancelledError
 from millpond.engine.arrow.context import Context, Seen
 from millpond.engine.arrow.operator import Operator
 from millpond.plan.arrow import to_arrow_schema
@@ -15,8 +17,6 @@ from millpond.plan.tree import topological
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from types import TracebackType
-
-    import pyarrow as pa
 
     from millpond.plan.counters import Counters
     from millpond.plan.node import Plan
@@ -135,6 +135,18 @@ class ArrowExecution:
                     part = batch if batch.num_rows <= rows else batch.slice(start, rows)
                     counters.add("rows_emitted", part.num_rows)
                     yield part
+        except pa.ArrowException as error:
+            raise _failed(error) from error
         finally:
             root.close()
             self._context.close()
+
+
+def _failed(error: pa.ArrowException) -> EngineError:
+    """What pyarrow itself can't do; mostly it is too much text for one array."""
+    return EngineError(
+        f"the arrow engine can't go on: {error}",
+        engine="arrow",
+        hint="a column may have more than 2 GB of text in rows that are needed at once; "
+        "run it with engine='spark', or on fewer rows",
+    )

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from millpond.plan.bound import BoundSortKey
     from millpond.plan.types import Struct
 
+_RUN_BYTES = 256 << 20
+"""Rows that are put in order together have not many more: no array of texts takes 2 GB."""
+
 
 class SortRows(Operator):
     """All rows by their keys, stably, in bounded memory."""
@@ -50,7 +53,7 @@ class SortRows(Operator):
         runs = Runs(to_arrow_schema(self.schema), self.context, limit=limit)
         keys: list[list[pa.Array]] = []
         gathered: list[pa.RecordBatch] = []
-        held = total = waiting = 0
+        held = total = waiting = size = waiting_size = 0
         try:
             while (batch := (yield self.inputs[0])) is not None:
                 if held + batch.num_rows > limit:
@@ -60,15 +63,16 @@ class SortRows(Operator):
                 gathered.append(batch)
                 total, held = total + batch.num_rows, held + batch.num_rows
                 waiting += batch.num_rows
+                size, waiting_size = size + batch.nbytes, waiting_size + batch.nbytes
                 self.context.counters.peak(held)
-                if waiting >= self.context.batch_rows:
+                if waiting >= self.context.batch_rows or waiting_size >= _RUN_BYTES:
                     keys.append(self._add_run(runs, gathered, total - waiting))
-                    gathered, waiting = [], 0
+                    gathered, waiting, waiting_size = [], 0, 0
             if gathered:
                 keys.append(self._add_run(runs, gathered, total - waiting))
                 gathered = []
             if keys:
-                yield from self._emit(runs, keys)
+                yield from self._emit(runs, keys, size // total)
         finally:
             runs.close()
 
@@ -89,7 +93,9 @@ class SortRows(Operator):
                 suggestion="set arrow.spill = auto, raise the limit, or sort fewer rows",
             )
 
-    def _emit(self, runs: Runs, keys: list[list[pa.Array]]) -> Iterator[pa.RecordBatch]:
+    def _emit(
+        self, runs: Runs, keys: list[list[pa.Array]], row_bytes: int
+    ) -> Iterator[pa.RecordBatch]:
         columns = [pa.chunked_array(list(column)) for column in zip(*keys, strict=True)]
         starts = np.concatenate([[0], np.cumsum([len(codes[0]) for codes in keys])])
         keys.clear()
@@ -98,7 +104,7 @@ class SortRows(Operator):
         cursors = runs.cursors()
         # The other half of what may be held are pieces of runs that are not used up.
         half = max(1, self.context.buffer_rows(self.schema) // 2)
-        window = min(self.context.batch_rows, half)
+        window = min(self.context.batch_rows, half, max(1, _RUN_BYTES // max(row_bytes, 1)))
         for first in range(0, len(final), window):
             wanted = run_of[first : first + window]
             pieces: list[pa.RecordBatch] = []

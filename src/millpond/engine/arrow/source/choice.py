@@ -24,6 +24,10 @@ class Choice(Protocol):
     def count(self) -> int:
         """How many."""
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Their positions."""
+
     def of(self, array: pa.Array) -> pa.Array:
         """These rows of an array; an `IndexError` if it has fewer."""
 
@@ -33,6 +37,7 @@ class Picked:
 
     def __init__(self, rows: NDArray[np.int64]) -> None:
         self.count = len(rows)
+        self.rows = rows
         if rows.min(initial=0) < 0:
             raise IndexError(rows.min())
         self._end = int(rows.max(initial=-1)) + 1
@@ -51,24 +56,29 @@ class Left:
 
     def __init__(self, rows: int, gone: NDArray[np.int64]) -> None:
         self.count = rows - len(gone)
-        self._rows = rows
+        self._all = rows
         there = np.ones(rows, bool)
         there[gone] = False
         self._there = there
 
     def of(self, array: pa.Array) -> pa.Array:
         """These rows of an array."""
-        if self.count < _LEFT * self._rows or at.is_nested(array.type):
+        if self.count < _LEFT * self._all or at.is_nested(array.type):
             return self._picked.of(array)
-        if len(array) < self._rows:
-            raise IndexError(self._rows)
-        return array.slice(0, self._rows).filter(self._mask)
+        if len(array) < self._all:
+            raise IndexError(self._all)
+        return array.slice(0, self._all).filter(self._mask)
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Their positions."""
+        return np.flatnonzero(self._there)
 
     @cached_property
     def _picked(self) -> Picked:
-        return Picked(np.flatnonzero(self._there))
+        return Picked(self.rows)
 
     @cached_property
     def _mask(self) -> pa.BooleanArray:
         bits = pa.py_buffer(np.packbits(self._there, bitorder="little"))
-        return pa.Array.from_buffers(pa.bool_(), self._rows, [None, bits])
+        return pa.Array.from_buffers(pa.bool_(), self._all, [None, bits])

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from millpond.engine.arrow.source.longtext import MOST_BYTES, TooLong
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-_MOST_BYTES = np.iinfo(np.int32).max
 
 
 def dense(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:
@@ -27,17 +27,14 @@ def dense(array: pa.DictionaryArray, target: pa.DataType) -> pa.Array:
     places = numbers.to_numpy().view(np.uint32)
     if int(places.max(initial=0)) >= len(words):
         return array.cast(target)  # which says what is wrong with it
-    width = _width(words)
-    if width and len(places) * width <= _MOST_BYTES:
-        return _of_one_length(words, places, width, target)
-    return pc.take(words, numbers, boundscheck=False)
-
-
-def _width(words: pa.Array) -> int:
-    """How long all of these texts are; 0 if they differ, or if there are none."""
     offsets = np.frombuffer(words.buffers()[1], np.int32, len(words) + 1, words.offset * 4)
-    first = int(offsets[1] - offsets[0]) if len(words) else 0
-    return first if first and (np.diff(offsets) == first).all() else 0
+    lengths = np.diff(offsets)
+    longest = int(lengths.max(initial=0))
+    if len(places) * longest > MOST_BYTES and int(lengths[places].sum()) > MOST_BYTES:
+        raise TooLong
+    if longest and int(lengths.min()) == longest:
+        return _of_one_length(words, places, longest, target)
+    return pc.take(words, numbers, boundscheck=False)
 
 
 def _of_one_length(

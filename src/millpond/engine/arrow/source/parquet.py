@@ -15,10 +15,10 @@ from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.pages import TextLeaf
+from millpond.engine.arrow.source.plain import is_plain
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
 from millpond.engine.arrow.source.variant import check_times
-from millpond.engine.arrow.source.views import has_views
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
 
@@ -57,10 +57,10 @@ class ParquetSource:
         self.context = context
         self.file = context.files.open(path)
         try:
-            self.parquet = self._reader(self.file)
+            self.parquet = self._reader(self.file, binary_type=pa.large_binary())
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
-            self.has_views = has_views(schema)
+            self.is_plain = is_plain(schema)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except READ_ERRORS as error:
             context.files.release(self.file)
@@ -86,7 +86,8 @@ class ParquetSource:
         vars(twin).pop("_dictionaries", None)
         twin.file = self.context.files.open(self.path)
         try:
-            twin.parquet = self._reader(twin.file, metadata=self.metadata)
+            known = {"metadata": self.metadata, "binary_type": pa.large_binary()}
+            twin.parquet = self._reader(twin.file, **known)
         except READ_ERRORS as error:
             self.context.files.release(twin.file)
             raise unreadable(self.path, error) from error
@@ -180,6 +181,12 @@ class ParquetSource:
         ]
         for batches in zip(*parts, strict=True):
             yield [pa.Table.from_batches([batch]) for batch in batches]
+
+    def row_bytes(self, group: int, leaves: list[int]) -> float:
+        """How much a row of these leaves takes, as far as the footer tells."""
+        chunks = self.metadata.row_group(group)
+        size = sum(chunks.column(leaf).total_uncompressed_size for leaf in leaves)
+        return float(size / max(int(self.group_rows[group]), 1))
 
     def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
         """Which of two readers is to read which leaves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +15,16 @@ from millpond.engine.arrow.source.choice import Left, Picked
 from millpond.engine.arrow.source.conform import conform
 from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
+from millpond.engine.arrow.source.longtext import LongTextError, TooLong, bisected
 from millpond.engine.arrow.source.merge import merge
+from millpond.engine.arrow.source.plain import as_plain, joined
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
 from millpond.engine.arrow.source.variant import BrokenVariant
-from millpond.engine.arrow.source.views import without_views
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -36,8 +38,9 @@ READ_ERRORS = (OSError, pa.ArrowException, UnicodeDecodeError)
 _EARLY = 0.9
 """Rows that all stand before this share of a row group are read from its beginning only."""
 PART_ROWS = 131_072
-"""Larger row groups that are given as a whole come in parts of so many rows: what is decoded stays
-in the processor's caches, and in bounds."""
+PART_BYTES = 64 << 20
+"""Larger row groups that are given as a whole come in parts of so many rows, and not many more
+bytes: what is decoded stays in the processor's caches, and in bounds."""
 
 
 class RowGroup:
@@ -63,15 +66,12 @@ class RowGroup:
         texts: frozenset[str] = frozenset(),
     ) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
-        return self._columns(wanted, rows, None if rows is None else Picked(rows), texts)
+        return self._columns(wanted, _choice(rows, None, self.rows), texts)
 
     def _columns(
-        self,
-        wanted: Struct,
-        rows: NDArray[np.int64] | None,
-        choice: Choice | None,
-        texts: frozenset[str],
+        self, wanted: Struct, choice: Choice | None, texts: frozenset[str]
     ) -> pa.RecordBatch:
+        rows = choice.rows if isinstance(choice, Picked) else None
         picked = self._decode(self.source.select(wanted), rows)
         columns = self._chosen(self._raw, wanted, choice, self._few.names(picked))
         self._few.add_to(columns, picked)
@@ -90,13 +90,14 @@ class RowGroup:
         Either the chosen rows, or all but those that are gone.
         """
         leaves = list(self.source.select(wanted))
-        if self._read or not leaves or self.rows < 2 * PART_ROWS:
-            if gone is None:
-                yield self.columns(wanted, rows, texts)
-            else:
-                yield self._columns(wanted, None, Left(self.rows, gone), texts)
+        size = self._part_rows(leaves)
+        if self._read or not leaves or self.rows < 2 * size:
+            choice = _choice(rows, gone, self.rows)
+            yield from _whole_or_halves(
+                lambda some: self._columns(wanted, some, texts), choice, self.rows
+            )
             return
-        start, parts = 0, self.source.read_parts(self.number, leaves, PART_ROWS)
+        start, parts = 0, self.source.read_parts(self.number, leaves, size)
         while start < self.rows:
             try:
                 tables = next(parts, None)
@@ -109,15 +110,28 @@ class RowGroup:
             end = start + tables[0].num_rows
             self._count(leaves, 0)
             self.source.context.counters.add("rows_decoded", end - start)
-            choice: Choice | None = None
-            if rows is not None:
-                choice = Picked(_between(rows, start, end))
-            elif gone is not None:
-                choice = Left(end - start, _between(gone, start, end))
+            chosen, left_out = (
+                None if some is None else _between(some, start, end) for some in (rows, gone)
+            )
+            choice = _choice(chosen, left_out, end - start)
             if choice is None or choice.count:
-                columns = self._chosen(raw, wanted, choice)
-                yield self._batch(wanted, columns, choice, texts, end - start)
+                make = partial(self._part, raw, wanted, texts, end - start)
+                yield from _whole_or_halves(make, choice, end - start)
             start = end
+
+    def _part_rows(self, leaves: list[int]) -> int:
+        size = self.source.row_bytes(self.number, leaves)
+        return min(PART_ROWS, max(1, int(PART_BYTES / max(size, 1))))
+
+    def _part(
+        self,
+        raw: dict[str, pa.Array],
+        wanted: Struct,
+        texts: frozenset[str],
+        every: int,
+        choice: Choice | None,
+    ) -> pa.RecordBatch:
+        return self._batch(wanted, self._chosen(raw, wanted, choice), choice, texts, every)
 
     def _chosen(
         self,
@@ -179,6 +193,8 @@ class RowGroup:
     def _conform(self, array: pa.Array, field: Field, stored: Field) -> pa.Array:
         try:
             return conform(array, field.type, stored.type)
+        except TooLong:
+            raise LongTextError(self.source.path, field.name) from None
         except pa.ArrowInvalid as error:
             reason = f"holds what does not fit {field.type}: {error}"
             raise unfit(self.source.path, field.name, reason) from error
@@ -242,9 +258,9 @@ class RowGroup:
         """Put what was read beside what is there, member by member."""
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
-                array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-                if self.source.has_views:
-                    array = without_views(array)
+                array = joined(column)
+                if not self.source.is_plain:
+                    array = as_plain(array)
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)
@@ -271,6 +287,29 @@ class RowGroup:
         counters.add("columns_decoded", len(leaves))
         counters.add("columns_skipped", -len(leaves))
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
+
+
+def _choice(
+    rows: NDArray[np.int64] | None, gone: NDArray[np.int64] | None, every: int
+) -> Choice | None:
+    """These rows, or all but those; None: all."""
+    if rows is not None:
+        return Picked(rows)
+    return None if gone is None else Left(every, gone)
+
+
+def _whole_or_halves(
+    make: Callable[[Choice | None], pa.RecordBatch], choice: Choice | None, every: int
+) -> Iterator[pa.RecordBatch]:
+    """A batch of the chosen rows; some, where they have too much text for one."""
+    try:
+        batch = make(choice)
+    except LongTextError:
+        rows = np.arange(every) if choice is None else choice.rows
+    else:
+        yield batch
+        return
+    yield from (batch for _, batch in bisected(rows, lambda some: make(Picked(some))))
 
 
 def _between(rows: NDArray[np.int64], start: int, end: int) -> NDArray[np.int64]:

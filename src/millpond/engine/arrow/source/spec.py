@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.choice import Picked
+from millpond.engine.arrow.source.longtext import LongTextError, bisected
 from millpond.engine.arrow.source.need import narrow
 from millpond.engine.arrow.source.text import TextCondition, text_condition
 from millpond.plan.bound import conjuncts, row_paths
@@ -26,7 +28,6 @@ from millpond.plan.types import Field, Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
@@ -51,7 +52,20 @@ class Condition:
             texts = group.texts(self.text.steps, self.need, rows, in_lists=in_lists)
             if texts is not None:
                 return self.text.kept(texts, rows)
-        return kept_rows(self.expr, group.columns(self.need, rows))
+        try:
+            return kept_rows(self.expr, group.columns(self.need, rows))
+        except LongTextError:
+            return self._kept_of_halves(group, np.arange(group.rows) if rows is None else rows)
+
+    def _kept_of_halves(self, group: RowGroup, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        def kept(some: NDArray[np.int64]) -> NDArray[np.int64] | None:
+            return kept_rows(self.expr, group.columns(self.need, some))
+
+        found, start = [], 0
+        for some, places in bisected(rows, kept):
+            found.append(start + (np.arange(len(some)) if places is None else places))
+            start += len(some)
+        return np.concatenate(found)
 
 
 @dataclass(frozen=True)
