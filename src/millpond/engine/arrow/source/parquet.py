@@ -15,7 +15,7 @@ from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.pages import TextLeaf
-from millpond.engine.arrow.source.plain import is_plain
+from millpond.engine.arrow.source.plain import not_plain
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
 from millpond.engine.arrow.source.variant import check_times
@@ -60,7 +60,7 @@ class ParquetSource:
             self.parquet = self._reader(self.file, binary_type=pa.large_binary())
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
-            self.is_plain = is_plain(schema)
+            self.to_change = not_plain(schema)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except READ_ERRORS as error:
             context.files.release(self.file)
@@ -72,6 +72,7 @@ class ParquetSource:
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
         self._repeating: dict[int, float] = {}
+        self._repeated: dict[str, pa.Array] = {}
         self._text_leaves: dict[int, TextLeaf | None] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
@@ -166,6 +167,13 @@ class ParquetSource:
     def in_file(self, wanted: Struct) -> Struct:
         """These columns, which were selected before, under their names in this file."""
         return self._in_file[id(wanted)]
+
+    def repeated(self, name: str, rows: int) -> pa.Array:
+        """A constant for so many rows; batches share it."""
+        known = self._repeated.get(name)
+        if known is None or len(known) < rows:
+            known = self._repeated[name] = self.constants[name].repeat(rows)
+        return known.slice(0, rows)
 
     def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""

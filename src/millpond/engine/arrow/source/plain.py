@@ -27,9 +27,9 @@ def as_plain(array: pa.Array) -> pa.Array:
         return array
 
 
-def is_plain(schema: pa.Schema) -> bool:
-    """Whether all columns have that layout already, at any depth."""
-    return all(_plain(type_) is type_ for type_ in schema.types)
+def not_plain(schema: pa.Schema) -> frozenset[str]:
+    """The columns that have another layout, at any depth."""
+    return frozenset(field.name for field in schema if _plain(field.type) is not field.type)
 
 
 def joined(column: pa.ChunkedArray) -> pa.Array:

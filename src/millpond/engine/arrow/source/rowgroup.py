@@ -176,7 +176,7 @@ class RowGroup:
         arrays = []
         for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
             if field.name in constants:
-                arrays.append(constants[field.name].repeat(count))
+                arrays.append(self.source.repeated(field.name, count))
             elif stored.name not in columns:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:
@@ -259,7 +259,7 @@ class RowGroup:
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = joined(column)
-                if not self.source.is_plain:
+                if name in self.source.to_change:
                     array = as_plain(array)
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
