@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from bench.measure import Work
 
 MOST_RUNS: Final = 20
-TURN_WARMUPS: Final = 4
+FEWEST_WARMUPS, MOST_WARMUPS = 4, 12
+WARMING_SECONDS: Final = 30
 FEWEST_ROUNDS: Final = 6
 TURN_SECONDS: Final = 120
 
@@ -50,7 +51,10 @@ def best(job: dict[str, Any]) -> dict[str, Any]:
 def in_turns(pair: dict[str, Any]) -> dict[str, Any]:
     """Two pieces of work by turns, each first in every other round."""
     one, other = (_prepared(job) for job in pair["jobs"])
-    for _ in range(TURN_WARMUPS):
+    begin = time.perf_counter()
+    for number in range(MOST_WARMUPS):
+        if number >= FEWEST_WARMUPS and time.perf_counter() - begin > WARMING_SECONDS:
+            break
         one.run()
         other.run()
     rounds = list(_rounds(one, other, pair["rounds"]))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CASES: Final = {f"spark_{name}": name for name in tables.CONTENTS}
 LIMIT: Final = 1.05
 OURS, PEER = "spark", "spark_raw"
-ROUNDS: Final = 12
+ROUNDS: Final = 20
 
 
 def spark(path: str) -> Work:

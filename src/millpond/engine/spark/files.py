@@ -115,7 +115,7 @@ def _groups(files: list[SourceFile], *, ordered: bool) -> list[list[SourceFile]]
 
 def _read_group(scan: FileScan, group: list[SourceFile], context: Context) -> DataFrame:
     df = scan.reading.read([file.path for file in group], context)
-    if df.columns == list(scan.columns.names):
+    if not scan.constants:
         return df
     known = dict(zip(scan.constants, group[0].constants, strict=True))
     columns = []
