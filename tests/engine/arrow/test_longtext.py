@@ -25,8 +25,6 @@ LIMIT = 100_000
 def _low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "MOST_BYTES", LIMIT)
     monkeypatch.setattr(conform, "MOST_BYTES", LIMIT)
-    # Arrays with 64-bit offsets stay so, as if they were too long for others.
-    monkeypatch.setattr(rowgroup, "as_plain", lambda array: array)
 
 
 TABLE = pa.table(

@@ -1,4 +1,4 @@
-"""Files whose writer had texts and bytes as views give the same rows as others."""
+"""What a footer's Arrow schema says of how its writer held the columns does not matter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from millpond.engine.arrow.source.plain import as_plain
+import millpond as mp
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col, element, path
 
@@ -21,9 +21,13 @@ VIEWS = {
     "deep": pa.struct([("text", VIEW), ("bytes", BYTES), ("n", pa.int32())]),
     "map": pa.map_(VIEW, pa.list_(VIEW)),
 }
-
-
-PLAIN = {name: as_plain(pa.array([], type_)).type for name, type_ in VIEWS.items()}
+PLAIN = {
+    "n": pa.int64(),
+    "text": pa.string(),
+    "list": pa.list_(pa.string()),
+    "deep": pa.struct([("text", pa.string()), ("bytes", pa.binary()), ("n", pa.int32())]),
+    "map": pa.map_(pa.string(), pa.list_(pa.string())),
+}
 
 
 def table(rows: int) -> pa.Table:
@@ -69,8 +73,46 @@ def test_rows_are_those_of_plain_texts(query: Any, rows: int, run: Any, parquet:
 
 
 @pytest.mark.parametrize(
-    "type_", [pa.list_(VIEW, 2), pa.large_list(BYTES), pa.struct([]), pa.list_(pa.field("e", VIEW))]
+    ("given", "wanted"),
+    [
+        (pa.array([1, None], pa.duration("us")), "long"),
+        (pa.array(["a", None]).dictionary_encode(), "string"),
+        (pa.array(["a", None], pa.large_string()), "string"),
+        (pa.array([b"a", None], pa.large_binary()), "binary"),
+        (pa.array([86_400_000, None], pa.date64()), "date"),
+        (pa.array([1, None], pa.timestamp("ms", tz="Europe/Berlin")), "timestamp"),
+        (pa.array([1, None], pa.timestamp("ns")), "timestamp_ntz"),
+        (pa.array([[1], None], pa.large_list(pa.int32())), "list<integer>"),
+    ],
+    ids=lambda given: str(getattr(given, "type", given)),
 )
-def test_types_keep_all_else(type_: pa.DataType) -> None:
-    said = str(type_).replace("_view", "")
-    assert str(as_plain(pa.nulls(2, type_)).type) == said
+@pytest.mark.parametrize("rows", [2, 20_000])
+def test_types_are_those_of_parquet(given: pa.Array, wanted: str, rows: int, tmp_path: Any) -> None:
+    path = str(tmp_path / "a.parquet")
+    repeated = pa.chunked_array([given] * (rows // 2))
+    pq.write_table(pa.table({"x": repeated}), path)
+    scan = mp.scan(path)
+    assert str(scan.schema.field("x").type) == wanted
+    shown = pa.Table.from_batches(list(scan.execute(engine="arrow")))["x"]
+    pq.write_table(pa.table({"x": repeated}), path, store_schema=False)
+    plain = pa.Table.from_batches(list(mp.scan(path).execute(engine="arrow")))["x"]
+    assert shown == plain
+    assert (len(shown), shown.null_count) == (rows, rows // 2)
+
+
+def test_a_text_that_looks_like_the_name_stays(tmp_path: Any) -> None:
+    """Only the name itself is hidden, though the same bytes may be in statistics."""
+    path = str(tmp_path / "a.parquet")
+    names = ["ARROW:schema", "ARROW:schema\x18", "a"]
+    pq.write_table(pa.table({"x": names}), path)
+    found = mp.scan(path).filter(col("x") >= "ARROW:schema").execute(engine="arrow")
+    assert [row["x"] for batch in found for row in batch.to_pylist()] == names
+
+
+def test_footers_larger_than_what_is_read_first(tmp_path: Any) -> None:
+    path = str(tmp_path / "a.parquet")
+    wide = pa.table({f"a column with a long name {n:05}": [f"text {n}"] for n in range(2_000)})
+    pq.write_table(wide.cast(pa.schema([(n, VIEW) for n in wide.column_names])), path)
+    assert (tmp_path / "a.parquet").stat().st_size > 200_000
+    (batch,) = mp.scan(path).execute(engine="arrow")
+    assert pa.Table.from_batches([batch]) == wide

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
 
-from millpond.engine.arrow.source.plain import joined
+from millpond.engine.arrow.source.longtext import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.bounds import Bounds, bounds_of, leaf_statistics
-from millpond.engine.arrow.source.files import unreadable
+from millpond.engine.arrow.source.described import open_parquet
+from millpond.engine.arrow.source.files import local_path, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS
 from millpond.plan import types as t
@@ -86,7 +86,7 @@ def _footer(path: str, files: Files) -> Footer:
     file = files.open(path)
     try:
         size = file.size()
-        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        parquet = open_parquet(file, remote=local_path(path) is None)
         schema = parquet.schema_arrow
         layout = Layout(path, schema, parquet.metadata.num_columns)
     except READ_ERRORS as error:

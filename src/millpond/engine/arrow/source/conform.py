@@ -16,7 +16,7 @@ import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.engine.arrow.source.dense import dense
-from millpond.engine.arrow.source.longtext import MOST_BYTES, TooLong
+from millpond.engine.arrow.source.longtext import LONG, MOST_BYTES, TooLong
 from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.variant import check_variant, is_whole, unshred
 from millpond.plan import types as t
@@ -24,7 +24,6 @@ from millpond.plan.arrow import from_arrow, to_arrow
 
 _VARIANT = t.Struct((t.Field("value", t.BINARY, False), t.Field("metadata", t.BINARY, False)))
 """What a whole variant is in a file; writers do not agree about the order."""
-_LONG = (pa.large_string(), pa.large_binary())
 _WITHOUT_NOTE = ((t.INTEGER, t.BYTE), (t.INTEGER, t.SHORT), (t.BINARY, t.STRING))
 """What a file holds whose writer did not note the type: values that do not fit are an error."""
 
@@ -101,7 +100,7 @@ def conform(array: pa.Array, wanted: t.DataType, stored: t.DataType | None = Non
         return _map(array, wanted, stored)
     if at.is_dictionary(array.type) and wanted in (t.STRING, t.BINARY):
         return dense(array, target)
-    if array.type in _LONG and array.nbytes > MOST_BYTES:
+    if array.type in LONG.values() and array.nbytes > MOST_BYTES:
         raise TooLong
     if at.is_timestamp(array.type):
         return to_micros(array).view(target)

@@ -1,10 +1,14 @@
-"""More text than one Arrow array takes, which is 2 GB: such rows are given in smaller parts."""
+"""More text than one Arrow array takes, which is 2 GB: such rows are given in smaller parts.
+
+Texts are read with 64-bit offsets (`described.py`); rows that are given have 32-bit ones.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.source.files import ENGINE
@@ -16,6 +20,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_BYTES = int(np.iinfo(np.int32).max)
+
+
+TEXTS = (pa.string(), pa.large_string())
+LONG = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
 class TooLong(Exception):  # noqa: N818 - whoever has the file makes an error of it
@@ -48,3 +56,15 @@ def bisected(
         return
     for half in np.array_split(rows, 2):
         yield from bisected(half, make)
+
+
+def joined(column: pa.ChunkedArray) -> pa.Array:
+    """The chunks as one array, with 64-bit offsets if need be."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    try:
+        return column.combine_chunks()
+    except pa.ArrowInvalid:
+        if column.type not in LONG:
+            raise
+        return column.cast(LONG[column.type]).combine_chunks()

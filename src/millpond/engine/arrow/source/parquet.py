@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
+from millpond.engine.arrow.source.described import open_parquet
 from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.misfit import Misfit
 from millpond.engine.arrow.source.pages import TextLeaf
-from millpond.engine.arrow.source.plain import not_plain
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
 from millpond.engine.arrow.source.variant import check_times
@@ -57,10 +57,9 @@ class ParquetSource:
         self.context = context
         self.file = context.files.open(path)
         try:
-            self.parquet = self._reader(self.file, binary_type=pa.large_binary())
+            self.parquet = self._reader(self.file)
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
-            self.to_change = not_plain(schema)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except READ_ERRORS as error:
             context.files.release(self.file)
@@ -87,17 +86,14 @@ class ParquetSource:
         vars(twin).pop("_dictionaries", None)
         twin.file = self.context.files.open(self.path)
         try:
-            known = {"metadata": self.metadata, "binary_type": pa.large_binary()}
-            twin.parquet = self._reader(twin.file, **known)
+            twin.parquet = self._reader(twin.file, metadata=self.metadata)
         except READ_ERRORS as error:
             self.context.files.release(twin.file)
             raise unreadable(self.path, error) from error
         return twin
 
     def _reader(self, file: pa.NativeFile, **options: Any) -> pq.ParquetFile:
-        # Ranges of remote objects are fetched ahead, together; local ones as they are needed.
-        remote = local_path(self.path) is None
-        return pq.ParquetFile(file, pre_buffer=remote, coerce_int96_timestamp_unit="us", **options)
+        return open_parquet(file, remote=local_path(self.path) is None, **options)
 
     def close(self) -> None:
         """Close the file."""
@@ -231,7 +227,7 @@ class ParquetSource:
         """A second reader of the file, which gives texts as dictionaries."""
         columns = (self.metadata.schema.column(i) for i in range(self.metadata.num_columns))
         texts = [c.path for c in columns if c.physical_type == "BYTE_ARRAY"]
-        return self._reader(self.file, metadata=self.metadata, read_dictionary=texts)
+        return self._reader(self.file, metadata=self.metadata, dictionaries=texts)
 
     def group(self, number: int) -> RowGroup:
         """A row group; nothing of it is read yet."""

@@ -15,9 +15,14 @@ from millpond.engine.arrow.source.choice import Left, Picked
 from millpond.engine.arrow.source.conform import conform
 from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
-from millpond.engine.arrow.source.longtext import LongTextError, TooLong, bisected
+from millpond.engine.arrow.source.longtext import (
+    TEXTS,
+    LongTextError,
+    TooLong,
+    bisected,
+    joined,
+)
 from millpond.engine.arrow.source.merge import merge
-from millpond.engine.arrow.source.plain import as_plain, joined
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
 from millpond.engine.arrow.source.variant import BrokenVariant
 from millpond.plan.arrow import to_arrow
@@ -228,7 +233,7 @@ class RowGroup:
         if array is None or (in_lists and not at.is_list(array.type)):
             return None
         values = array.values if in_lists else array
-        if not at.is_dictionary(values.type) or not at.is_string(values.type.value_type):
+        if not at.is_dictionary(values.type) or values.type.value_type not in TEXTS:
             return None
         return array if 4 * len(values.dictionary) < len(values) else None
 
@@ -259,8 +264,6 @@ class RowGroup:
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
                 array = joined(column)
-                if name in self.source.to_change:
-                    array = as_plain(array)
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)

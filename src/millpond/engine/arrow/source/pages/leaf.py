@@ -10,6 +10,13 @@ import pyarrow as pa
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+_PICKED = {
+    pa.string(): pa.string(),
+    pa.large_string(): pa.string(),
+    pa.binary(): pa.binary(),
+    pa.large_binary(): pa.binary(),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class TextLeaf:
@@ -18,6 +25,7 @@ class TextLeaf:
     steps: tuple[str, ...]
     """The names that lead to it."""
     type: pa.DataType
+    """Of the texts that are picked: `string` or `binary`, whatever the whole column would be."""
     levels: int
     """The definition level of a text that is there."""
 
@@ -28,9 +36,8 @@ class TextLeaf:
         """The leaf that a Parquet column and its type in Arrow describe; None if it is no such."""
         if column.max_repetition_level or column.physical_type != "BYTE_ARRAY":
             return None
-        if type_ not in (pa.string(), pa.binary()):
-            return None
-        return cls(steps, type_, column.max_definition_level)
+        picked = _PICKED.get(type_)
+        return None if picked is None else cls(steps, picked, column.max_definition_level)
 
 
 def has_nulls(chunk: Any) -> bool:
