@@ -24,6 +24,8 @@ def local_path(path: str) -> str | None:
     >>> local_path("file:///data/a%20b.parquet"), local_path("data/x.csv"), local_path("s3://b/x")
     ('/data/a b.parquet', 'data/x.csv', None)
     """
+    if path.startswith("/"):  # as most do
+        return path
     match = _URL.match(path)
     if match is None:
         return path
