@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
+from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.engine.arrow.source.jsonlines import (
     check_block,
+    file_columns,
     line_batch,
     parse_lines,
     read_json_lines,
@@ -37,11 +39,15 @@ _TOGETHER_BYTES = 4 << 20
 def read_json_files(
     entries: Iterator[Entry], spec: ScanSpec, context: Context
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files. First one is read, then two, then four: who wants few rows reads few."""
+    """The rows of files. First one is read, then four, then sixteen, to be parsed together.
+
+    Who wants few rows reads few files: one, then two, then four.
+    """
     held: list[Entry] = []
     contents: list[bytes] = []
-    size, most = 0, 1
+    size, most, times = 0, 1, 2 if context.stops_early else 4
     absent, counts = AbsentMembers(spec), _Counts(context)
+    reader = LeanReader(file_columns(spec))
     try:
         for entry in entries:
             content = _small_content(entry, context)
@@ -56,12 +62,12 @@ def read_json_files(
                 size += len(content)
             if content is None or size >= _TOGETHER_BYTES or len(held) >= most:
                 counts.flush()
-                yield from _together(held, contents, spec, context)
-                held, contents, size, most = [], [], 0, 2 * most
+                yield from _together(held, contents, spec, reader, context)
+                held, contents, size, most = [], [], 0, times * most
             if content is None:
-                yield from read_json_lines(entry, spec, context)
+                yield from read_json_lines(entry, spec, reader, context)
         counts.flush()
-        yield from _together(held, contents, spec, context)
+        yield from _together(held, contents, spec, reader, context)
     finally:
         counts.flush()
 
@@ -137,15 +143,20 @@ def _measured(file: int) -> bytes | None:
 
 
 def _together(
-    entries: list[Entry], contents: list[bytes], spec: ScanSpec, context: Context
+    entries: list[Entry],
+    contents: list[bytes],
+    spec: ScanSpec,
+    reader: LeanReader,
+    context: Context,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these files as one batch."""
     if not entries:
         return
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in contents]
     lines = split_lines(b"".join(whole))
-    parsed = parse_lines(lines, spec, context)
-    if spec.strict or not parsed.are_objects:
+    parsed = parse_lines(lines, spec, reader, context)
+    is_fine = parsed.are_objects and parsed.are_strict and parsed.are_text
+    if not is_fine and (spec.strict or not parsed.are_objects):
         for entry, content in zip(entries, contents, strict=True):
             check_block(parsed, entry.path, content, spec)
     if not len(lines):
