@@ -47,15 +47,19 @@ def read_json_files(
     contents: list[bytes] = []
     size, most, times = 0, 1, 2 if context.stops_early else 4
     absent, counts = AbsentMembers(spec), _Counts(context)
-    reader = LeanReader(file_columns(spec))
+    reader, unused = LeanReader(file_columns(spec)), context.files.unused
     try:
         for entry in entries:
-            content = _small_content(entry, context)
+            content = unused.take(entry.path, entry.size)
+            if content is None:
+                content = _small_content(entry, context)
+                if content is not None:
+                    counts.opened += 1
+                    counts.bytes += len(content)
             if content is not None:
-                counts.opened += 1
-                counts.bytes += len(content)
                 if absent.rule_out(content):
                     counts.pruned += 1
+                    unused.keep(entry.path, content)
                     continue
                 held.append(entry)
                 contents.append(content)
