@@ -29,7 +29,7 @@ class Distinct:
     def __init__(self) -> None:
         self._count = 0
         self._table: NDArray[np.uint64] = np.zeros(_FEWEST, np.uint64)
-        """Numbers, each at a place that it gives, or soon after it; 0 is a free place."""
+        """Numbers, each at one of the places that it gives; 0 is a free place."""
         self._is_used: NDArray[np.bool_] = np.zeros(_FEWEST, bool)
 
     def add(self, texts: pa.Array) -> bool:
@@ -38,7 +38,7 @@ class Distinct:
         if numbers is None:
             return False
         count = self._count + len(numbers)
-        if 2 * count > len(self._table):
+        if 3 * count > 2 * len(self._table):
             self._grow(6 * count)
         if not self._put(numbers):
             return False
@@ -48,8 +48,8 @@ class Distinct:
 
     def _put(self, numbers: NDArray[np.uint64]) -> bool:
         """Give each its place; False if one is there."""
-        table, is_used = self._table, self._is_used
-        places = (numbers >> np.uint64(65 - len(table).bit_length())).astype(np.int64)
+        table, is_used, last = self._table, self._is_used, len(self._table) - 1
+        places = (numbers >> np.uint64(64 - last.bit_length())).view(np.int64)
         while len(numbers):
             there = table.take(places)
             if (there == numbers).any():
@@ -61,7 +61,8 @@ class Distinct:
             # Several may have taken the same place: the last one has it.
             left = np.flatnonzero(table.take(places) != numbers)
             numbers = numbers.take(left)
-            places = (places.take(left) + 1) & (len(table) - 1)
+            # They are odd, so that each comes to all places.
+            places = (places.take(left) + numbers.view(np.int64)) & last
         return True
 
     def _grow(self, least: int) -> None:
@@ -73,7 +74,7 @@ class Distinct:
 
 
 def numbers_of(texts: pa.Array) -> NDArray[np.uint64] | None:
-    """A number other than 0 for each text, none of which is null; None if one is very long."""
+    """An odd number for each text, none of which is null; None if one is very long."""
     starts, words = _words_of(texts)
     at, left = starts[:-1], np.diff(starts)
     if len(left) and left.max() > _LONGEST:

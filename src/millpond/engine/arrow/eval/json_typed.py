@@ -73,6 +73,10 @@ class _Part:
     build: Callable[[Sequence[Any]], pa.Array]
     is_absent: bool = False
     """Whether no value is looked at, only how many there are."""
+    within: Callable[[Sequence[Any], str], pa.Array] | None = None
+    """For a struct: how it is built out of what holds it, by the names that lead to it and a dot.
+
+    An `AttributeError` if it is missing somewhere."""
 
 
 class Reader(NamedTuple):
@@ -92,7 +96,10 @@ class Reader(NamedTuple):
 
         try:
             values = self.decoder.decode_lines(lines)
-            return self.part.build(values) if len(values) == count else None
+            if len(values) != count:
+                return None
+            within = self.part.within
+            return self.part.build(values) if within is None else within(values, "")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         except (OverflowError, pa.ArrowInvalid, _Unfit):
@@ -211,25 +218,39 @@ def _struct(type_: Struct, absent: Members) -> _Part | None:
         gc=False,
     )
     target, empty = to_arrow(type_), made()
-    columns = [(attrgetter(slot), part) for slot, part in zip(slots, known, strict=True)]
+    columns = list(zip(slots, known, strict=True))
+
+    def within(values: Sequence[Any], before: str, mask: pa.Array | None = None) -> pa.Array:
+        children = [_member(values, before + slot, part) for slot, part in columns]
+        if not children:
+            validity = None if mask is None else pc.invert(mask).buffers()[1]
+            return pa.Array.from_buffers(target, len(values), [validity])
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
     def build(values: Sequence[Any]) -> pa.Array:
         missing = values.count(None)
         if missing == len(values):
             return pa.nulls(missing, target)
-        mask = _missing(values) if missing else None
-        if missing:
-            values = [empty if value is None else value for value in values]
-        children = [
-            part.build(values if part.is_absent else list(map(get, values)))
-            for get, part in columns
-        ]
-        if not children:
-            validity = None if mask is None else pc.invert(mask).buffers()[1]
-            return pa.Array.from_buffers(target, len(values), [validity], missing)
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+        if not missing:
+            return within(values, "")
+        there = [empty if value is None else value for value in values]
+        return within(there, "", _missing(values))
 
-    return _Part(made, None, build)
+    # Where no member is looked at, nothing would show that the struct itself is missing.
+    shows = any(not part.is_absent for part in known)
+    return _Part(made, None, build, within=within if shows else None)
+
+
+def _member(values: Sequence[Any], name: str, part: _Part) -> pa.Array:
+    """A member of structs; a struct's own members in one step, if it is never missing."""
+    if part.is_absent:
+        return part.build(values)
+    if part.within is not None:
+        try:
+            return part.within(values, f"{name}.")
+        except AttributeError:  # as a missing one has no members
+            pass
+    return part.build(list(map(attrgetter(name), values)))
 
 
 def _below(name: str, members: Members) -> Members:
