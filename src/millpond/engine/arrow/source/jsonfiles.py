@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.source.spec import ScanSpec
 
 _SMALL_BYTES = 1 << 20
-_TOGETHER_BYTES = 4 << 20
+_TOGETHER_BYTES = 2 << 20
 
 
 def read_json_files(
@@ -153,19 +153,22 @@ def _together(
     reader: LeanReader,
     context: Context,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these files as one batch."""
+    """The rows of these files as one batch; their contents are given away."""
     if not entries:
         return
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in contents]
-    lines = split_lines(b"".join(whole))
+    ends = np.cumsum([len(text) for text in whole])
+    block = b"".join(whole)
+    contents.clear()
+    whole.clear()
+    lines = split_lines(block)
     parsed = parse_lines(lines, spec, reader, context)
     is_fine = parsed.are_objects and parsed.are_strict and parsed.are_text
     if not is_fine and (spec.strict or not parsed.are_objects):
-        for entry, content in zip(entries, contents, strict=True):
-            check_block(parsed, entry.path, content, spec)
+        for entry, start, end in zip(entries, [0, *ends], ends, strict=False):
+            check_block(parsed, entry.path, block[start:end], spec)
     if not len(lines):
         return
-    ends = np.cumsum([len(text) for text in whole])
     rows = np.searchsorted(ends, lines.starts, side="right")
     constants = {}
     for field in spec.columns:
