@@ -257,11 +257,10 @@ def test_an_update_keeps_what_it_has_read(tmp_path: Path) -> None:
 def test_another_engine_reads_for_itself(tmp_path: Path) -> None:
     begin(tmp_path, add("0"))
     commit(tmp_path, 1, add("1"))
-    engine = ArrowEngine()
-    opened = delta_table(tmp_path, engine=engine)
+    opened = delta_table(tmp_path, engine=ArrowEngine(keep_bytes=1 << 20))
     assert counted(lambda: paths(opened)).files_opened == 2
     found = delta_table(tmp_path)
-    assert counted(lambda: len(found.files(engine=engine))).files_opened == 2
+    assert counted(lambda: len(found.files(engine=ArrowEngine()))).files_opened == 2
 
 
 def test_commits_that_take_much_room_are_read_again(

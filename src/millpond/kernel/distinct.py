@@ -40,21 +40,17 @@ class Distinct:
         count = self._count + len(numbers)
         if 3 * count > 2 * len(self._table):
             self._grow(6 * count)
-        if not self._put(numbers):
-            return False
+        self._put(numbers)
         self._count = count
-        # Those that are equal within this batch have come to the same place.
+        # Those that are equal have come to the same place.
         return int(np.count_nonzero(self._is_used)) == count
 
-    def _put(self, numbers: NDArray[np.uint64]) -> bool:
-        """Give each its place; False if one is there."""
+    def _put(self, numbers: NDArray[np.uint64]) -> None:
+        """Give each its place."""
         table, is_used, last = self._table, self._is_used, len(self._table) - 1
         places = (numbers >> np.uint64(64 - last.bit_length())).view(np.int64)
         while len(numbers):
-            there = table.take(places)
-            if (there == numbers).any():
-                return False
-            is_free = there == 0
+            is_free = table.take(places) == 0
             free = places[is_free]
             table[free] = numbers[is_free]
             is_used[free] = True
@@ -63,7 +59,6 @@ class Distinct:
             numbers = numbers.take(left)
             # They are odd, so that each comes to all places.
             places = (places.take(left) + numbers.view(np.int64)) & last
-        return True
 
     def _grow(self, least: int) -> None:
         known = self._table[self._is_used]

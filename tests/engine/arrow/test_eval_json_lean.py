@@ -112,6 +112,15 @@ def test_nothing_is_read_twice_for_long() -> None:
     assert reader._absent == frozenset()
 
 
+def test_what_was_seen_once_is_built_from_then_on() -> None:
+    reader = LeanReader(ROW)
+    for piece in ({"flag": True}, PLAIN, {"remove": {"path": "b"}}):
+        read(reader, piece)
+    assert reader._absent is not None
+    assert ("add", "vector") in reader._absent
+    assert not {("add",), ("remove",), ("flag",)} & reader._absent
+
+
 def test_that_a_line_has_nothing_says_nothing_of_what_others_lack() -> None:
     reader = LeanReader(ROW)
     read(reader, {})
