@@ -39,13 +39,13 @@ _TOGETHER_BYTES = 2 << 20
 def read_json_files(
     entries: Iterator[Entry], spec: ScanSpec, context: Context
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files. First one is read, then four, then sixteen, to be parsed together.
+    """The rows of files. First eight are parsed together, then 64, and so on.
 
     Who wants few rows reads few files: one, then two, then four.
     """
     held: list[Entry] = []
     contents: list[bytes] = []
-    size, most, times = 0, 1, 2 if context.stops_early else 4
+    size, (most, times) = 0, (1, 2) if context.stops_early else (8, 8)
     absent, counts = AbsentMembers(spec), _Counts(context)
     reader, unused = LeanReader(file_columns(spec)), context.files.unused
     try:
