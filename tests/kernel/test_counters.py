@@ -20,12 +20,15 @@ from tests.kernel.handmade import (
 )
 
 from millpond import col, delta_table
-from millpond.kernel import names
+from millpond.engine.arrow import ArrowEngine
+from millpond.kernel import engines, names
 from millpond.plan.counters import Counters, collect_stats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from millpond.kernel import DeltaTable
 
 FILES, GROUP = 1000, 100
 LIMITS = pa.struct([("n", pa.int64()), ("other", pa.int64())])
@@ -203,3 +206,70 @@ def test_nothing_is_read_before_it_is_asked_for(table: Path) -> None:
         opened.changes(1, 2)
 
     assert counted(work) == Counters()
+
+
+def paths(opened: DeltaTable) -> list[str]:
+    return sorted(opened.files(columns=["path"])["path"].to_pylist())
+
+
+def test_commits_that_opening_has_read_are_not_read_again(tmp_path: Path) -> None:
+    begin(tmp_path, add("0"))
+    for version in range(1, 10):
+        commit(tmp_path, version, add(str(version)))
+    opened = delta_table(tmp_path)
+    every = [str(version) for version in range(10)]
+    # What was needed for protocol and metadata is not kept.
+    assert counted(lambda: paths(opened)).files_opened == 1
+    assert counted(lambda: paths(opened)).files_opened == 10
+    assert paths(opened) == every
+    assert counted(lambda: delta_table(tmp_path)).files_opened == 10
+
+    scanned = delta_table(tmp_path)
+    assert counted(lambda: list(scanned.scan().state_machine())).files_opened == 1
+    by_others = delta_table(tmp_path)
+    assert counted(lambda: by_others.history()).files_opened == 10
+    assert counted(lambda: paths(by_others)).files_opened == 1
+
+
+def test_what_opening_has_read_is_of_that_table_alone(tmp_path: Path) -> None:
+    begin(tmp_path, add("a"))
+    file = commit(tmp_path, 1, add("b"))
+    opened = delta_table(tmp_path)
+    file.write_text(file.read_text().replace('"b"', '"c"'))
+    # A commit never changes; who changes it all the same is seen when the table is opened anew.
+    assert paths(opened) == ["a", "b"]
+    assert paths(delta_table(tmp_path)) == ["a", "c"]
+    assert paths(delta_table(tmp_path, engine="arrow")) == ["a", "c"]
+
+
+def test_an_update_keeps_what_it_has_read(tmp_path: Path) -> None:
+    begin(tmp_path, add("0"))
+    commit(tmp_path, 1, add("1"))
+    opened = delta_table(tmp_path)
+    for version in (2, 3):
+        commit(tmp_path, version, add(str(version)))
+    newer = opened.update()
+    assert counted(lambda: paths(newer)).files_opened == 1
+    assert paths(newer) == ["0", "1", "2", "3"]
+    assert paths(opened) == ["0", "1"]
+
+
+def test_another_engine_reads_for_itself(tmp_path: Path) -> None:
+    begin(tmp_path, add("0"))
+    commit(tmp_path, 1, add("1"))
+    opened = delta_table(tmp_path, engine=ArrowEngine(keep_bytes=1 << 20))
+    assert counted(lambda: paths(opened)).files_opened == 2
+    found = delta_table(tmp_path)
+    assert counted(lambda: len(found.files(engine=ArrowEngine()))).files_opened == 2
+
+
+def test_commits_that_take_much_room_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path, add("0"))
+    for version in range(1, 10):
+        commit(tmp_path, version, add(str(version)))
+    size = (tmp_path / "_delta_log" / names.commit_name(1)).stat().st_size
+    monkeypatch.setattr(engines, "_KEPT_BYTES", 4 * size)
+    opened = delta_table(tmp_path)
+    assert counted(lambda: paths(opened)).files_opened == 10 - 4

@@ -8,6 +8,7 @@ import random
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.kernel.handmade import (
@@ -35,7 +36,7 @@ from millpond.base.errors import (
     SourceError,
     VersionNotFoundError,
 )
-from millpond.kernel import AsyncStateMachine, ScanBuilder, names
+from millpond.kernel import AsyncStateMachine, ScanBuilder, distinct, names
 from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.machine import Consume, PartialResult, Terminus
 from millpond.kernel.names import parse_name
@@ -143,6 +144,64 @@ class TestAddRemoveDedup:
             found = kept(*(keys(*rows[a:b]) for a, b in spans), keep_removes=keep_removes)
             whole = [a + row for (a, _), part in zip(spans, found, strict=True) for row in part]
             assert whole == naively_kept(rows, keep_removes=keep_removes)
+
+    @pytest.mark.parametrize("number", [None, 7])
+    def test_files_with_and_without_vectors_in_any_batches(
+        self, number: int | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if number is not None:  # as if all texts had the same one
+            monkeypatch.setattr(
+                distinct, "numbers_of", lambda texts: np.full(len(texts), number, np.uint64)
+            )
+        rng = random.Random(8)
+        for _ in range(200):
+            versions = sorted((rng.randrange(4) for _ in range(9)), reverse=True)
+            rows = [(version, rng.choice("+-"), rng.choice("abcdefgh")) for version in versions]
+            vectors = tuple(rng.choice([None, None, None, "x", "y"]) for _ in rows)
+            cuts = sorted(rng.sample(range(1, 9), rng.randrange(4)))
+            spans = list(pairwise([0, *cuts, 9]))
+            found = kept(*(keys(*rows[a:b], vectors=vectors[a:b]) for a, b in spans))
+            whole = [a + row for (a, _), part in zip(spans, found, strict=True) for row in part]
+            named = [
+                (version, sign, f"{path} {vector}")
+                for (version, sign, path), vector in zip(rows, vectors, strict=True)
+            ]
+            assert whole == naively_kept(named, keep_removes=False)
+
+    @pytest.mark.parametrize("again", [False, True])
+    def test_what_was_seen_does_not_depend_on_how_it_was_found(self, again: bool) -> None:
+        dedup = AddRemoveDedup("t")
+        run = dedup.open()
+        run.apply(keys((3, "+", "a"), (3, "-", "file:/b")))
+        run.apply(keys((2, "+", "a"), (2, "-", "c"), vectors=("x", None)))
+        if again:
+            run.apply(keys((1, "+", "a"), (1, "+", "c")))
+        run.finish()
+        assert set(dedup.seen) == {"a", "/b", ("a", "ux@1"), "c"}
+        assert len(dedup.seen) == 4
+
+    def test_ids_of_vectors_are_those_of_the_checkpoint(self) -> None:
+        kinds, paths, offsets = ("u", "i", None, "p", "u"), ("x", None, "y", "", "x@1"), (1, 2, 3)
+        batch = pa.record_batch(
+            {
+                "version": pa.array([1] * 5, pa.int64()),
+                "is_add": pa.array([True] * 5),
+                "key_path": pa.array(list("abcde")),
+                "dv_type": pa.array(kinds, pa.string()),
+                "dv_path": pa.array(paths, pa.string()),
+                "dv_offset": pa.array([*offsets, None, None], pa.int32()),
+            }
+        )
+        dedup = AddRemoveDedup("t")
+        run = dedup.open()
+        run.apply(batch)
+        run.finish()
+        ids = map(unique_id, kinds, paths, (*offsets, None, None))
+        names = [
+            path if found is None else (path, found)
+            for path, found in zip("abcde", ids, strict=True)
+        ]
+        assert list(dedup.seen) == names
 
     def test_removes_can_be_kept(self) -> None:
         rows = keys((3, "-", "a"), (2, "+", "a"), (2, "-", "b"), (1, "+", "c"))

@@ -248,7 +248,7 @@ class TableScan:
 
     def state_machine(self, engine: str | Executor = "auto") -> StateMachine[Scan]:
         """The machine that finds the files whose rows are wanted."""
-        return self._scan.machine(self.table.log_engine(engine))
+        return self._scan.machine(self.table.files_engine(engine))
 
     @cached_property
     def _files(self) -> pa.Table:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
+
+_KEPT_BYTES: Final = 8 << 20
 
 
 def row_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
@@ -37,7 +39,8 @@ def plan_engine(plan: Plan, settings: Settings | None = None) -> str | Executor:
 def log_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
     """The engine for logs, which are small: `auto` reads them in this process.
 
-    By one thread: how much memory a log takes does not depend on how many files it is in.
+    By one thread: how much memory a log takes does not depend on how many files it is in. Commits
+    that were read for protocol and metadata are kept for who asks this engine for files.
     """
     from millpond.base.settings import Settings as Loaded
 
@@ -46,7 +49,8 @@ def log_engine(engine: str | Executor, settings: Settings | None = None) -> str 
     if engine not in ("auto", "arrow"):
         return engine if settings is None else _made(engine, settings)
     known = settings or Loaded.load()
-    return _made("arrow", replace(known, arrow=replace(known.arrow, threads=1)))
+    one = replace(known, arrow=replace(known.arrow, threads=1))
+    return _made("arrow", one, keep_bytes=_KEPT_BYTES)
 
 
 def is_arrow(engine: str | Executor) -> bool:
@@ -54,9 +58,9 @@ def is_arrow(engine: str | Executor) -> bool:
     return (engine if isinstance(engine, str) else engine.name) in ("arrow", "auto")
 
 
-def _made(name: str, settings: Settings) -> Executor:
+def _made(name: str, settings: Settings, **how: Any) -> Executor:
     from millpond.plan.plugins import ENGINES
 
     make: Any = ENGINES.get(name)
-    made: Executor = make(settings=settings)
+    made: Executor = make(settings=settings, **how)
     return made

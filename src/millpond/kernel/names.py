@@ -85,7 +85,7 @@ def parse_staged_name(name: str) -> LogName | None:
 
 def file_name(path: str) -> str:
     """The last part of a path or URL."""
-    return path.rpartition("/")[2]
+    return path[path.rfind("/") + 1 :]
 
 
 def version_prefix(version: int) -> str:

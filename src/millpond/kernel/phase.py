@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
+    from millpond.plan.sources import Format
 
 VERSION: Final = Field("version", LONG)
 CONTENT: Final = Struct((Field("content", BINARY),))
@@ -89,23 +92,11 @@ def scan_log(
     wanted = Struct((*columns.fields, VERSION)) if versions else columns
     constants = (VERSION.name,) if versions else ()
     scans: list[Plan] = []
-    group: list[LogFile] = []
-
-    def close() -> None:
-        if group:
-            named = tuple(
-                File(f.path, f.size, constants=(_version(f),) if versions else ()) for f in group
-            )
-            format_ = "json" if group[0].is_json else "parquet"
-            # What does not fit in a log is no null: it could be the path of a removed file.
-            scans.append(Scan(format_, named, wanted, constants, strict=strictly))  # type: ignore[arg-type]
-            group.clear()
-
-    for file in files:
-        if group and group[0].is_json != file.is_json:
-            close()
-        group.append(file)
-    close()
+    for is_json, group in groupby(files, attrgetter("is_json")):
+        named = tuple(File(f.path, f.size, None, (_version(f),) if versions else ()) for f in group)
+        # What does not fit in a log is no null: it could be the path of a removed file.
+        format_: Format = "json" if is_json else "parquet"
+        scans.append(Scan(format_, named, wanted, constants, strict=strictly))
     return scans
 
 

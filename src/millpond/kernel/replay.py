@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.errors import CorruptLogError, MachineStateError
-from millpond.kernel.paths import canonical, spellings
+from millpond.kernel.distinct import Distinct
+from millpond.kernel.paths import canonical
+from millpond.kernel.seen import Keys, SeenFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from millpond.kernel.seen import Name
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,6 @@ KEY_COLUMNS: Final = ("version", "is_add", "key_path", "dv_type", "dv_path", "dv
 
 Key = tuple[str, str | None]
 """A file of a table: its canonical path, and its deletion vector's unique id."""
-_Name = str | tuple[str, str]
-"""The same where there are millions: a file without a deletion vector is its path alone."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class AddRemoveDedup:
     table: str = ""
     keep_removes: bool = False
     """Removes that count are kept, too: what an incremental scan is about."""
-    _seen: list[set[_Name]] = field(default_factory=list, compare=False)
+    _seen: list[SeenFiles] = field(default_factory=list, compare=False)
 
     @property
     def name(self) -> str:
@@ -104,7 +106,7 @@ class AddRemoveDedup:
         return _DedupRun(self)
 
     @property
-    def seen(self) -> Set[_Name]:
+    def seen(self) -> SeenFiles:
         """The files that actions were about."""
         if not self._seen:
             raise MachineStateError(
@@ -114,106 +116,87 @@ class AddRemoveDedup:
             )
         return self._seen[-1]
 
-    def finished(self, seen: set[_Name]) -> None:
+    def finished(self, seen: SeenFiles) -> None:
         """A run has come to its end."""
         self._seen[:] = [seen]
 
     def tombstones(self) -> pa.Table:
         """What no older action may bring back, in every spelling: path and deletion vector."""
-        paths: list[str] = []
-        vectors: list[str | None] = []
-        for name in self.seen:
-            path, vector = (name, None) if isinstance(name, str) else name
-            for spelling in spellings(path):
-                paths.append(spelling)
-                vectors.append(vector)
-        columns = [pa.array(paths, pa.string()), pa.array(vectors, pa.string())]
-        return pa.table(columns, names=["path", "dv"])
+        return self.seen.spelled()
+
+
+class _Actions(NamedTuple):
+    """Actions on files: their versions, and which of them are adds."""
+
+    keys: Keys
+    versions: NDArray[np.int64]
+    is_add: NDArray[np.bool_]
 
 
 class _DedupRun:
     def __init__(self, owner: AddRemoveDedup) -> None:
         self._owner = owner
-        self._seen: set[_Name] = set()
-        self._once: list[list[_Name]] | None = []
-        """The batches before the first one that names a file again; None from there on."""
-        self._removed: dict[_Name, int] = {}
+        self._distinct: Distinct | None = Distinct()
+        """What tells that files are named once; None as soon as one may have been named again."""
+        self._once: list[_Actions] = []
+        """The batches before that."""
+        self._seen: set[Name] = set()
+        """From there on: all files so far."""
+        self._removed: dict[Name, int] = {}
         """Files whose remove counts, and the commit that has it."""
 
     def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Which rows count."""
+        """Which rows count; only where a file is named again are names looked at."""
+        actions = self._actions(batch)
+        keep = actions.is_add | self._owner.keep_removes
+        if self._distinct is not None:
+            if self._distinct.add(actions.keys.texts()):
+                self._once.append(actions)
+                return pa.array(keep)
+            self._look_closer()
+        return pa.array(keep & self._counting(actions))
+
+    def _actions(self, batch: pa.RecordBatch) -> _Actions:
         columns = {name: batch.column(name) for name in KEY_COLUMNS}
-        paths = columns["key_path"].to_pylist()
-        is_add = columns["is_add"].to_numpy(zero_copy_only=False)
-        if columns["key_path"].null_count:
-            raise self._no_path(columns["version"][paths.index(None)].as_py())
-        if pc.any(pc.starts_with(columns["key_path"], "file:", ignore_case=True)).as_py():
-            paths = [canonical(path) for path in paths]
-        names: list[_Name] = paths
+        paths = columns["key_path"]
+        if paths.null_count:
+            row = pc.index(paths.is_null(), True).as_py()
+            raise self._no_path(columns["version"][row].as_py())
+        if pc.any(pc.starts_with(paths, "file:", ignore_case=True)).as_py():
+            paths = pa.array([canonical(path) for path in paths.to_pylist()], pa.string())
+        vectors = None
         if columns["dv_type"].null_count < batch.num_rows:
-            parts = (columns[n].to_pylist() for n in ("dv_type", "dv_path", "dv_offset"))
-            vectors = (unique_id(*part) for part in zip(*parts, strict=True))
-            both = zip(paths, vectors, strict=True)
-            names = [path if vector is None else (path, vector) for path, vector in both]
-        return pa.array(self._counting(names, columns["version"].to_numpy(), is_add))
+            vectors = _unique_ids(columns["dv_type"], columns["dv_path"], columns["dv_offset"])
+        is_add = columns["is_add"].to_numpy(zero_copy_only=False)
+        return _Actions(Keys(paths, vectors), columns["version"].to_numpy(), is_add)
 
-    def _counting(
-        self, names: list[_Name], versions: NDArray[np.int64], is_add: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Which rows count; only where a file is named again are rows looked at one by one."""
-        keep: NDArray[np.bool_] = is_add | self._owner.keep_removes
-        if self._are_new(names):
-            if not is_add.all():
-                removes = ~is_add
-                gone = compress(names, removes.tolist())
-                self._removed.update(zip(gone, versions[removes].tolist(), strict=True))
-            return keep
-        here = set(names)
-        keep &= self._judged(names, versions, is_add, here - self._seen)
-        # A set finds a text by the hash that it holds; a dictionary would look at the text for it.
-        self._seen |= here
-        return keep
+    def _look_closer(self) -> None:
+        """Make names of all that was put by."""
+        for actions in self._once:
+            names = actions.keys.names()
+            self._seen.update(names)
+            self._note_removes(names, actions, ~actions.is_add)
+        self._once = []
+        self._distinct = None
 
-    def _are_new(self, names: list[_Name]) -> bool:
-        """Whether no file was named before, nor is named twice; then they have been seen now.
+    def _note_removes(self, names: list[Name], actions: _Actions, which: NDArray[np.bool_]) -> None:
+        gone = compress(names, which.tolist())
+        self._removed.update(zip(gone, actions.versions[which].tolist(), strict=True))
 
-        As long as that was always so they are put to the others without looking first, which would
-        take as long again; the lists are kept to undo it.
-        """
-        if self._once is None:
-            here = set(names)
-            if len(here) < len(names) or not self._seen.isdisjoint(here):
-                return False
-            self._seen |= here
-            return True
-        before = len(self._seen)
-        self._seen.update(names)
-        if len(self._seen) == before + len(names):
-            self._once.append(names)
-            return True
-        self._seen = set().union(*self._once)
-        self._once = None
-        return False
-
-    def _judged(
-        self,
-        names: list[_Name],
-        versions: NDArray[np.int64],
-        is_add: NDArray[np.bool_],
-        new: set[_Name],
-    ) -> NDArray[np.bool_]:
-        """Which rows count, one by one; `new` are the files that no batch before was about."""
+    def _counting(self, actions: _Actions) -> NDArray[np.bool_]:
+        """Which rows are the first ones for their files, or adds of a commit that removes, too."""
+        names = actions.keys.names()
+        first = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
+        new = list(map(first.__getitem__, first.keys() - self._seen))
+        self._seen.update(first)
         counts = np.zeros(len(names), bool)
-        rows = zip(names, versions.tolist(), is_add.tolist(), strict=True)
-        for row, (name, version, adds) in enumerate(rows):
-            if name in new:
-                new.remove(name)
-                counts[row] = True
-                if not adds:
-                    self._removed[name] = version
-            # An add counts although a remove of the same commit stood before it.
-            elif adds and version >= 0 and self._removed.get(name) == version:
-                del self._removed[name]
+        counts[new] = True
+        self._note_removes(names, actions, counts & ~actions.is_add)
+        # An add counts although a remove of the same commit stood before it.
+        again = np.flatnonzero(~counts & actions.is_add & (actions.versions >= 0))
+        for row, version in zip(again.tolist(), actions.versions[again].tolist(), strict=True):
+            if self._removed.get(names[row]) == version:
+                del self._removed[names[row]]
                 counts[row] = True
         return counts
 
@@ -226,7 +209,8 @@ class _DedupRun:
 
     def finish(self) -> None:
         """Hand over what was seen."""
-        self._owner.finished(self._seen)
+        columns = [actions.keys for actions in self._once]
+        self._owner.finished(SeenFiles(self._seen, columns))
 
 
 def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | None:
@@ -234,3 +218,12 @@ def unique_id(kind: str | None, path: str | None, offset: int | None) -> str | N
     if kind is None:
         return None
     return f"{kind}{path or ''}" + ("" if offset is None else f"@{offset}")
+
+
+def _unique_ids(kinds: pa.Array, paths: pa.Array, offsets: pa.Array) -> pa.Array:
+    """The same of many, null where there is none."""
+    at = pc.binary_join_element_wise("@", offsets.cast(pa.string()), "")
+    ids = pc.binary_join_element_wise(
+        kinds, paths, at, "", null_handling="replace", null_replacement=""
+    )
+    return pc.if_else(kinds.is_valid(), ids, pa.scalar(None, pa.string()))

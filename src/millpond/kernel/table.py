@@ -6,7 +6,7 @@ Opening lists the log and reads protocol and metadata; nothing else is read befo
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from millpond.plan.expr import Expr
     from millpond.plan.types import Struct
 
+_OWN: Final = ("auto", "arrow")
+"""Engines that a table makes for itself."""
+
 
 def delta_table(
     location: str | os.PathLike[str],
@@ -54,15 +57,23 @@ def delta_table(
         builder = builder.at_version(version)
     if timestamp is not None:
         builder = builder.at_timestamp(timestamp)
-    return DeltaTable(builder.build(log_engine(engine, settings)), settings)
+    reader = log_engine(engine, settings)
+    return DeltaTable(builder.build(reader), settings, reader if engine in _OWN else None)
 
 
 class DeltaTable:
     """One version of a table."""
 
-    def __init__(self, snapshot: Snapshot, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        settings: Settings | None = None,
+        reader: str | Executor | None = None,
+    ) -> None:
         self.snapshot = snapshot
         self.settings = settings
+        self._reader = reader
+        """This table's own engine for its log, which has read it so far."""
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.location!r}, version={self.version})"
@@ -105,6 +116,12 @@ class DeltaTable:
         """The engine for this table's log."""
         return log_engine(engine, self.settings)
 
+    def files_engine(self, engine: str | Executor) -> str | Executor:
+        """The same for its files: what was read when the table was opened is not read again."""
+        if self._reader is not None and engine in _OWN:
+            return self._reader
+        return self.log_engine(engine)
+
     @cached_property
     def _table_settings(self) -> TableSettings:
         now = int(SystemClock().now().timestamp() * 1000)
@@ -145,7 +162,7 @@ class DeltaTable:
     ) -> LiveFiles:
         """The live files, without those that a predicate rules out."""
         builder = ScanBuilder(self.snapshot).with_columns(*columns).with_predicate(predicate)
-        return LiveFiles(builder.build(), self.log_engine(engine))
+        return LiveFiles(builder.build(), self.files_engine(engine))
 
     def scan(
         self, columns: Sequence[str] | None = None, predicate: Expr | None = None
@@ -186,10 +203,10 @@ class DeltaTable:
         """The newest version; only what is new is read. This object stays as it is."""
         start = Consume(UpdateLog(self.location, self.snapshot, Wanted()))
         machine: StateMachine[Snapshot] = StateMachine(
-            start, self.log_engine(engine), table=self.location
+            start, self.files_engine(engine), table=self.location
         )
         found = machine.run_to_terminal()
-        return self if found is self.snapshot else DeltaTable(found, self.settings)
+        return self if found is self.snapshot else DeltaTable(found, self.settings, self._reader)
 
 
 class LiveFiles:

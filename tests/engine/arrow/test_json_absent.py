@@ -46,6 +46,7 @@ def lines(*values: Any) -> str:
         (col("a").is_not_null() | col("b").is_not_null(), 1),
         (col("b").is_null(), 0),
         (col("a").is_not_null(), 1),
+        (col("a").is_not_null() & col("b").is_not_null(), 2),
     ],
     ids=str,
 )
@@ -69,6 +70,7 @@ def test_files_without_the_member_are_not_parsed(
         "(a is not null or b is not null)": lambda r: r["a"] is not None or r["b"] is not None,
         "b is null": lambda r: r["b"] is None,
         "a is not null": lambda r: r["a"] is not None,
+        "(a is not null and b is not null)": lambda r: None not in (r["a"], r["b"]),
     }
     assert found == [row for row in every if naive[str(predicate)](row)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import os
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from millpond.base.errors import SourceError
+from millpond.base.errors import SourceError, TypeMismatchError
 from millpond.base.store import open_store
 from millpond.engine.arrow.source import jsonfiles, jsonlines
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.lines import split_lines
+from millpond.engine.arrow.source.scan import entries_of
 from millpond.engine.arrow.source.spec import spec_of
 from millpond.plan import types as t
 from millpond.plan.bind import bind_predicate
@@ -54,7 +56,7 @@ def test_rows_keep_their_order_and_their_constants(run: Any, tmp_path: Path) -> 
     ]
     assert (counters.files_opened, counters.rows_decoded) == (100, 300)
     assert counters.bytes_read == sum(Path(path).stat().st_size for path in paths)
-    assert counters.batches_decoded == 7  # 1, 2, 4, … files
+    assert counters.batches_decoded == 3  # 8, 64 and 28 files
     assert counters.early_exit_batches_skipped == 0
 
 
@@ -70,7 +72,7 @@ def test_batches_end_where_they_are_large(run: Any, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(jsonfiles, "_TOGETHER_BYTES", 40)
     rows, counters = run(scan(many(tmp_path, 10, rows=2)))
     assert [row["a"] for row in rows] == list(range(20))
-    assert counters.batches_decoded == 5  # 1, 2, 3, 3 files of 16 to 18 bytes, and the last
+    assert counters.batches_decoded == 4  # 3, 3, 3 and 1 files of 16 to 18 bytes
 
 
 def test_ends_of_files(run: Any, tmp_path: Path) -> None:
@@ -168,7 +170,7 @@ def test_files_that_rows_name(run: Any, tmp_path: Path) -> None:
     plan = named.dynamic_scan(columns, format="json", constants=["v"])
     rows, counters = run(plan)
     assert [(row["a"], row["v"]) for row in rows] == [(n, n // 3) for n in range(30)]
-    assert counters.batches_decoded == 4
+    assert counters.batches_decoded == 2  # 8 and 2 files
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -263,3 +265,54 @@ def test_much_text_without_a_name_is_not_read(last: bytes, *, is_ruled_out: bool
     assert AbsentMembers(spec).rule_out(LARGE + last) is is_ruled_out
     few = not last.startswith(b"\n") and is_ruled_out  # where it is read, blank lines are seen
     assert AbsentMembers(spec).rule_out(LARGE[:82] + last) is few
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "found"),
+    [
+        (t.LONG, (1 << 63) - 1, (1 << 63) - 1),
+        (t.LONG, -(1 << 63), -(1 << 63)),
+        (t.LONG, None, None),
+        (t.INTEGER, 5, 5),
+        (t.DOUBLE, 5, 5.0),
+        (t.STRING, None, None),
+        (t.DATE, "2024-01-02", dt.date(2024, 1, 2)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("other", [(), (None,)])
+def test_constants_are_values_of_their_types(
+    type_: t.DataType, given: Any, found: Any, other: tuple[None, ...]
+) -> None:
+    entries = entries_of(constants(type_, given, *other))
+    values = [entry.constants["c"].value for entry in entries]
+    assert values == [found, *other]
+    assert type(values[0]) is type(found)
+
+
+@pytest.mark.parametrize(
+    ("type_", "given"),
+    [
+        *((t.LONG, odd) for odd in (1 << 63, -(1 << 63) - 1, True, 5.0, "5")),
+        *((t.INTEGER, 1 << 31), (t.DATE, 5), (t.STRING, 5)),
+    ],
+    ids=str,
+)
+def test_a_constant_of_another_type_is_an_error(type_: t.DataType, given: Any) -> None:
+    for others in ((), (None,), (1,)):
+        with pytest.raises(TypeMismatchError, match=f"is not a {type_}"):
+            entries_of(constants(type_, given, *others))
+
+
+def constants(type_: t.DataType, *values: Any) -> Scan:
+    files = tuple(File(f"{number}.json", constants=(v,)) for number, v in enumerate(values))
+    return Scan("json", files, t.Struct.of(c=type_), ("c",))
+
+
+def test_files_without_constants() -> None:
+    plan = Scan("json", (File("a", 7), File("b", rows=3)), t.Struct.of(c=t.LONG))
+    assert [(e.path, e.constants, e.size, e.rows) for e in entries_of(plan)] == [
+        ("a", {}, 7, None),
+        ("b", {}, None, 3),
+    ]
+    assert entries_of(constants(t.LONG)) == []

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from millpond.base.settings import ArrowSettings, Settings
+from millpond.engine.arrow.source.unused import Unused
 from millpond.plan.executor import Capabilities, check_supported, resolve_stored
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ class ArrowEngine:
     settings: Settings = field(default_factory=Settings.load)
     max_group_keys: int | None = None
     """More groups than this are a `BudgetExceededError`; None is no limit."""
+    keep_bytes: int = 0
+    """So much of small files that were read and not needed is kept for a run that needs it.
+
+    That is for who reads files that never change, twice, and has an engine of its own."""
+    _unused: Unused = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_unused", Unused(self.keep_bytes))
 
     @property
     def name(self) -> str:
@@ -73,4 +82,5 @@ class ArrowEngine:
         from millpond.plan.counters import Counters
 
         settings: ArrowSettings = self.settings.arrow
-        return Context(settings, Counters.begin(), Files(self.settings), self.max_group_keys)
+        files = Files(self.settings, self._unused)
+        return Context(settings, Counters.begin(), files, self.max_group_keys)

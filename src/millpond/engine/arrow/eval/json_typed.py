@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     import msgspec
     from typing_extensions import Buffer
 
+Members: TypeAlias = frozenset[tuple[str, ...]]
+"""Members of structs, each by the names that lead to it."""
+
 _TIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SCALARS: Final[dict[DataType, Any]] = {
     BOOLEAN: bool,
@@ -68,37 +71,50 @@ class _Part:
     hint: Any
     missing: Any
     build: Callable[[Sequence[Any]], pa.Array]
+    is_absent: bool = False
+    """Whether no value is looked at, only how many there are."""
+    within: Callable[[Sequence[Any], str], pa.Array] | None = None
+    """For a struct: how it is built out of what holds it, by the names that lead to it and a dot.
+
+    An `AttributeError` if it is missing somewhere."""
+
+
+class Reader(NamedTuple):
+    """What reads texts as values of one type."""
+
+    decoder: msgspec.json.Decoder[Any]
+    part: _Part
+
+    def read(self, lines: Buffer, count: int) -> pa.Array | None:
+        """Texts with line ends between them, each of which begins and ends with brackets.
+
+        Then no value goes on from one text to the next: after a closing bracket never comes an
+        opening one, and inside of quotes no line ends. So as many values as texts are one for each
+        text. None if one does not fit strictly.
+        """
+        import msgspec
+
+        try:
+            values = self.decoder.decode_lines(lines)
+            if len(values) != count:
+                return None
+            within = self.part.within
+            return self.part.build(values) if within is None else within(values, "")
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        except (OverflowError, pa.ArrowInvalid, _Unfit):
+            return None
 
 
 def read_typed(texts: pa.Array, type_: DataType) -> pa.Array | None:
     """Texts, none null, as values of a struct, list or map; None if one does not fit strictly."""
-    if _reader(type_) is None:
+    reader = reader_of(type_)
+    if reader is None:
         return None
     if not len(texts):
         return pa.array([], to_arrow(type_))
     lines = _joined(texts, b"[]" if isinstance(type_, List) else b"{}")
-    return None if lines is None else read_joined(lines, len(texts), type_)
-
-
-def read_joined(lines: Buffer, count: int, type_: DataType) -> pa.Array | None:
-    """The same of texts with line ends between them, each of which begins and ends with brackets.
-
-    Then no value goes on from one text to the next: after a closing bracket never comes an opening
-    one, and inside of quotes no line ends. So as many values as texts are one for each text.
-    """
-    import msgspec
-
-    reader = _reader(type_)
-    if reader is None:
-        return None
-    decoder, part = reader
-    try:
-        values = decoder.decode_lines(lines)
-        return part.build(values) if len(values) == count else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    except (OverflowError, pa.ArrowInvalid, _Unfit):
-        return None
+    return None if lines is None else reader.read(lines, len(texts))
 
 
 def _joined(texts: pa.Array, brackets: bytes) -> pa.Buffer | None:
@@ -134,17 +150,23 @@ def _are_between(starts: _Numbers, data: _Numbers, brackets: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _reader(type_: DataType) -> tuple[msgspec.json.Decoder[Any], _Part] | None:
+def reader_of(type_: DataType, absent: Members = frozenset()) -> Reader | None:
+    """What reads texts of a type; none if the type needs more care.
+
+    A text that has one of the members that are said to be absent, and not null, does not fit.
+    """
     import msgspec
 
-    part = _part(type_) if isinstance(type_, Struct | List | Map) else None
-    return None if part is None else (msgspec.json.Decoder(part.hint), part)
+    part = _part(type_, absent) if isinstance(type_, Struct | List | Map) else None
+    return None if part is None else Reader(msgspec.json.Decoder(part.hint), part)
 
 
-def _part(type_: DataType) -> _Part | None:
+def _part(type_: DataType, absent: Members = frozenset()) -> _Part | None:
     """How a type is read, or None if it is not read here. As deep as the type is."""
+    if () in absent:
+        return _nothing(type_)
     if isinstance(type_, Struct):
-        return _struct(type_)
+        return _struct(type_, absent)
     if isinstance(type_, List):
         return _list(type_)
     if isinstance(type_, Map):
@@ -169,10 +191,19 @@ def _part(type_: DataType) -> _Part | None:
     return _Part(_SCALARS[type_], None, build)
 
 
-def _struct(type_: Struct) -> _Part | None:
+def _nothing(type_: DataType) -> _Part:
+    """What is never there, but may be said to be null."""
     import msgspec
 
-    parts = [_part(field.type) for field in type_]
+    target = to_arrow(type_)
+    never = Annotated[int, msgspec.Meta(gt=0, lt=0)]
+    return _Part(never, None, lambda values: pa.nulls(len(values), target), is_absent=True)
+
+
+def _struct(type_: Struct, absent: Members) -> _Part | None:
+    import msgspec
+
+    parts = [_part(field.type, _below(field.name, absent)) for field in type_]
     if any(not _UNNAMEABLE.isdisjoint(name) for name in type_.names):
         return None
     known = [part for part in parts if part is not None]
@@ -187,22 +218,44 @@ def _struct(type_: Struct) -> _Part | None:
         gc=False,
     )
     target, empty = to_arrow(type_), made()
-    columns = [(attrgetter(slot), part) for slot, part in zip(slots, known, strict=True)]
+    columns = list(zip(slots, known, strict=True))
+
+    def within(values: Sequence[Any], before: str, mask: pa.Array | None = None) -> pa.Array:
+        children = [_member(values, before + slot, part) for slot, part in columns]
+        if not children:
+            validity = None if mask is None else pc.invert(mask).buffers()[1]
+            return pa.Array.from_buffers(target, len(values), [validity])
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
 
     def build(values: Sequence[Any]) -> pa.Array:
         missing = values.count(None)
         if missing == len(values):
             return pa.nulls(missing, target)
-        mask = _missing(values) if missing else None
-        if missing:
-            values = [empty if value is None else value for value in values]
-        children = [part.build(list(map(get, values))) for get, part in columns]
-        if not children:
-            validity = None if mask is None else pc.invert(mask).buffers()[1]
-            return pa.Array.from_buffers(target, len(values), [validity], missing)
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=mask)
+        if not missing:
+            return within(values, "")
+        there = [empty if value is None else value for value in values]
+        return within(there, "", _missing(values))
 
-    return _Part(made, None, build)
+    # Where no member is looked at, nothing would show that the struct itself is missing.
+    shows = any(not part.is_absent for part in known)
+    return _Part(made, None, build, within=within if shows else None)
+
+
+def _member(values: Sequence[Any], name: str, part: _Part) -> pa.Array:
+    """A member of structs; a struct's own members in one step, if it is never missing."""
+    if part.is_absent:
+        return part.build(values)
+    if part.within is not None:
+        try:
+            return part.within(values, f"{name}.")
+        except AttributeError:  # as a missing one has no members
+            pass
+    return part.build(list(map(attrgetter(name), values)))
+
+
+def _below(name: str, members: Members) -> Members:
+    """Those of a member, as seen from there."""
+    return frozenset(steps[1:] for steps in members if steps[:1] == (name,))
 
 
 def _list(type_: List) -> _Part | None:

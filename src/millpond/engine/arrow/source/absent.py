@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
@@ -47,7 +47,11 @@ class AbsentMembers:
         if not self._usable or not self._marks:
             return False
         # What stands at the beginning is seen at once, and is mostly enough to say no.
-        head = self._absent(content[:_HEAD])
+        beginning = content[:_HEAD]
+        for mark in self._enough:
+            if mark in beginning:
+                return False
+        head = self._without if self._is_any_enough else self._absent(beginning)
         if head is None:
             return False
         # In much text, names are found sooner than all of it is read, unless they are spelled out.
@@ -60,6 +64,21 @@ class AbsentMembers:
         if is_searched:
             return _look_whole(content)
         return absent != head and _are_without(content, absent)
+
+    @cached_property
+    def _enough(self) -> tuple[bytes, ...]:
+        """Names of which one alone is enough for conditions to hold, maybe."""
+        marks = self._marks.items()
+        return tuple(mark for name, mark in marks if not self._fail(frozenset({name})))
+
+    @cached_property
+    def _is_any_enough(self) -> bool:
+        return len(self._enough) == len(self._marks)
+
+    @cached_property
+    def _without(self) -> frozenset[str] | None:
+        """What is absent where nothing is found: all names; None if conditions may hold then."""
+        return self._absent(b"")
 
     def _absent(self, content: bytes) -> frozenset[str] | None:
         """The names that do not stand here; None if conditions may hold for those that do."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from millpond.base.errors import MillpondError, SourceError
+from millpond.engine.arrow.source.unused import Unused
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,8 @@ def local_path(path: str) -> str | None:
     >>> local_path("file:///data/a%20b.parquet"), local_path("data/x.csv"), local_path("s3://b/x")
     ('/data/a b.parquet', 'data/x.csv', None)
     """
+    if path.startswith("/"):  # as most do
+        return path
     match = _URL.match(path)
     if match is None:
         return path
@@ -47,7 +50,8 @@ def split_url(url: str) -> tuple[str, str]:
 class Files:
     """The files and stores that one run has open."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, unused: Unused | None = None) -> None:
+        self.unused = unused or Unused()
         self._settings = settings
         self._stores: dict[str, Store] = {}
         self._open: dict[int, pa.NativeFile] = {}

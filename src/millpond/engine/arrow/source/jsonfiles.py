@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
+from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.engine.arrow.source.jsonlines import (
     check_block,
+    file_columns,
     line_batch,
     parse_lines,
     read_json_lines,
@@ -31,37 +33,45 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.source.spec import ScanSpec
 
 _SMALL_BYTES = 1 << 20
-_TOGETHER_BYTES = 4 << 20
+_TOGETHER_BYTES = 2 << 20
 
 
 def read_json_files(
     entries: Iterator[Entry], spec: ScanSpec, context: Context
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files. First one is read, then two, then four: who wants few rows reads few."""
+    """The rows of files. First eight are parsed together, then 64, and so on.
+
+    Who wants few rows reads few files: one, then two, then four.
+    """
     held: list[Entry] = []
     contents: list[bytes] = []
-    size, most = 0, 1
+    size, (most, times) = 0, (1, 2) if context.stops_early else (8, 8)
     absent, counts = AbsentMembers(spec), _Counts(context)
+    reader, unused = LeanReader(file_columns(spec)), context.files.unused
     try:
         for entry in entries:
-            content = _small_content(entry, context)
+            content = unused.take(entry.path, entry.size)
+            if content is None:
+                content = _small_content(entry, context)
+                if content is not None:
+                    counts.opened += 1
+                    counts.bytes += len(content)
             if content is not None:
-                counts.opened += 1
-                counts.bytes += len(content)
                 if absent.rule_out(content):
                     counts.pruned += 1
+                    unused.keep(entry.path, content)
                     continue
                 held.append(entry)
                 contents.append(content)
                 size += len(content)
             if content is None or size >= _TOGETHER_BYTES or len(held) >= most:
                 counts.flush()
-                yield from _together(held, contents, spec, context)
-                held, contents, size, most = [], [], 0, 2 * most
+                yield from _together(held, contents, spec, reader, context)
+                held, contents, size, most = [], [], 0, times * most
             if content is None:
-                yield from read_json_lines(entry, spec, context)
+                yield from read_json_lines(entry, spec, reader, context)
         counts.flush()
-        yield from _together(held, contents, spec, context)
+        yield from _together(held, contents, spec, reader, context)
     finally:
         counts.flush()
 
@@ -137,20 +147,28 @@ def _measured(file: int) -> bytes | None:
 
 
 def _together(
-    entries: list[Entry], contents: list[bytes], spec: ScanSpec, context: Context
+    entries: list[Entry],
+    contents: list[bytes],
+    spec: ScanSpec,
+    reader: LeanReader,
+    context: Context,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these files as one batch."""
+    """The rows of these files as one batch; their contents are given away."""
     if not entries:
         return
     whole = [text if text.endswith(b"\n") else text + b"\n" for text in contents]
-    lines = split_lines(b"".join(whole))
-    parsed = parse_lines(lines, spec, context)
-    if spec.strict or not parsed.are_objects:
-        for entry, content in zip(entries, contents, strict=True):
-            check_block(parsed, entry.path, content, spec)
+    ends = np.cumsum([len(text) for text in whole])
+    block = b"".join(whole)
+    contents.clear()
+    whole.clear()
+    lines = split_lines(block)
+    parsed = parse_lines(lines, spec, reader, context)
+    is_fine = parsed.are_objects and parsed.are_strict and parsed.are_text
+    if not is_fine and (spec.strict or not parsed.are_objects):
+        for entry, start, end in zip(entries, [0, *ends], ends, strict=False):
+            check_block(parsed, entry.path, block[start:end], spec)
     if not len(lines):
         return
-    ends = np.cumsum([len(text) for text in whole])
     rows = np.searchsorted(ends, lines.starts, side="right")
     constants = {}
     for field in spec.columns:

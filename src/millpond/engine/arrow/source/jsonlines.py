@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
 from millpond.engine.arrow.eval.json_exact import is_json_object, read_exactly
-from millpond.engine.arrow.eval.json_typed import read_joined, read_typed
+from millpond.engine.arrow.eval.json_typed import read_typed
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE, unreadable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from millpond.engine.arrow.context import Context
+    from millpond.engine.arrow.eval.json_lean import LeanReader
     from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.lines import Lines
     from millpond.engine.arrow.source.spec import ScanSpec
@@ -41,7 +42,9 @@ _TOGETHER = 1024
 """So many lines are judged at once; only where one does not fit, each by itself."""
 
 
-def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
+def read_json_lines(
+    entry: Entry, spec: ScanSpec, reader: LeanReader, context: Context
+) -> Iterator[pa.RecordBatch]:
     """The rows of a file: first those of one block, then of two, then of four at a time.
 
     Only the columns that are needed are built.
@@ -54,7 +57,7 @@ def read_json_lines(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[
             context.counters.add("batches_pruned")
             continue
         lines = split_lines(block)
-        parsed = parse_lines(lines, spec, context)
+        parsed = parse_lines(lines, spec, reader, context)
         before = partial(_lines_before, number, entry.path, context)
         check_block(parsed, entry.path, block, spec, before)
         held.append(parsed.values)
@@ -82,31 +85,35 @@ class Parsed(NamedTuple):
     values: pa.Array
     are_objects: bool = True
     are_strict: bool = True
+    are_text: bool = False
+    """Whether what they come from is known to be UTF-8."""
 
 
-def parse_lines(lines: Lines, spec: ScanSpec, context: Context) -> Parsed:
+def parse_lines(lines: Lines, spec: ScanSpec, reader: LeanReader, context: Context) -> Parsed:
     """Lines as structs."""
     context.counters.add("batches_decoded")
     context.counters.add("rows_decoded", len(lines))
     wanted = file_columns(spec)
+    are_text = lines.plain is not None
     if not wanted.fields or not len(lines):
-        return Parsed(pa.nulls(len(lines), to_arrow(wanted)))
-    pieces = list(_pieces(lines, wanted))
+        return Parsed(pa.nulls(len(lines), to_arrow(wanted)), are_text=are_text)
+    pieces = list(_pieces(lines, wanted, reader))
     return Parsed(
         pa.concat_arrays([piece.values for piece in pieces]),
         all(piece.is_strict or _are_objects(piece) for piece in pieces),
         all(piece.is_strict for piece in pieces),
+        are_text,
     )
 
 
-def _pieces(lines: Lines, wanted: Struct) -> Iterator[Piece]:
+def _pieces(lines: Lines, wanted: Struct, reader: LeanReader) -> Iterator[Piece]:
     """Lines piece by piece; of a plain block they are read as they stand there."""
     if lines.plain is None:
         yield from read_pieces(lines.texts(), wanted)
         return
     for start in range(0, len(lines), PIECE):
         count = min(PIECE, len(lines) - start)
-        values = read_joined(lines.bytes_of(start, count), count, wanted)
+        values = reader.read(lines.bytes_of(start, count), count)
         if values is not None:
             yield Piece(None, values, is_strict=True)
         else:
@@ -124,7 +131,7 @@ def check_block(
     """Refuse lines of a file that are no objects, or that a strict scan does not take."""
     if not parsed.are_objects:
         check_lines(path, block, before())
-    if spec.strict and not (parsed.are_strict and is_text(block)):
+    if spec.strict and not (parsed.are_strict and (parsed.are_text or is_text(block))):
         check_strictly(path, block, spec, before())
 
 

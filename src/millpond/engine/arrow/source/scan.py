@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from millpond.engine.arrow.operator import Operator
@@ -113,16 +114,22 @@ def entries_of(scan: Any) -> list[Entry]:
     from millpond.plan.literals import literal
 
     types = [scan.columns.field(name).type for name in scan.constants]
-    found = []
-    for file in scan.files:
-        constants = {
-            name: Constant(value if _is_plain(value, type_) else literal(value, type_).value, type_)
-            for name, type_, value in zip(scan.constants, types, file.constants, strict=True)
-        }
-        found.append(Entry(file.path, constants, None, file.rows, file.size))
-    return found
+    columns = []
+    for number, type_ in enumerate(types):
+        values = [file.constants[number] for file in scan.files]
+        if not _are_plain(values, type_):
+            values = [literal(value, type_).value for value in values]
+        columns.append(map(Constant, values, repeat(type_)))
+    rows = zip(*columns, strict=True) if columns else repeat(())
+    return [
+        Entry(file.path, dict(zip(scan.constants, row, strict=True)), None, file.rows, file.size)
+        for file, row in zip(scan.files, rows, strict=False)
+    ]
 
 
-def _is_plain(value: Any, type_: DataType) -> bool:
-    """Whether a constant is what a literal would make of it: of a million files, most are."""
-    return value is None or (type(value) is int and type_ == LONG and -_LONGS <= value < _LONGS)
+def _are_plain(values: list[Any], type_: DataType) -> bool:
+    """Whether constants are what literals would make of them: of a million files, most are."""
+    kinds = set(map(type, values))
+    if kinds == {int} and type_ == LONG:
+        return bool(min(values) >= -_LONGS and max(values) < _LONGS)
+    return kinds <= {type(None)}

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.context import Context
 
 _COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+_SUFFIXES = tuple(_COMPRESSION)
 
 
 def open_stream(path: str, context: Context) -> tuple[pa.NativeFile, pa.NativeFile]:
@@ -21,7 +22,7 @@ def open_stream(path: str, context: Context) -> tuple[pa.NativeFile, pa.NativeFi
 
 def is_packed(path: str) -> bool:
     """Whether a file's name says that its content is compressed."""
-    return path.endswith(tuple(_COMPRESSION))
+    return path.endswith(_SUFFIXES)
 
 
 def unpacked(path: str, file: pa.NativeFile) -> pa.NativeFile:
