@@ -9,6 +9,7 @@ a classic session (Spark is pinned to one minor version).
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = "\x00"
 """Stands in no path, so that one text takes many paths to the JVM."""
+_IDENTITY = "millpond.files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,11 @@ class Partitions:
     columns: Struct
     values: dict[str, tuple[Any, ...]]
     by_file: bool = False
+
+    def identity(self, places: Sequence[str]) -> str:
+        """What tells scans apart: to Spark, those of the same files and columns are the same."""
+        known = repr([(place, self.values[place]) for place in places])
+        return hashlib.sha256(known.encode()).hexdigest()
 
     def places(self, paths: Sequence[str]) -> list[str]:
         """The partitions that these files are in."""
@@ -79,7 +86,6 @@ def read_partitioned(
     session: Any = context.session
     jvm, java_session = session._jvm, session._jsparkSession  # noqa: SLF001
     sources = jvm.org.apache.spark.sql.execution.datasources
-    option, no_options = jvm.scala.Option, jvm.scala.collection.immutable.HashMap()
     data = _java_type(schema, jvm).asNullable()
     columns = _java_type(to_spark_schema(partitions.columns), jvm)
     names = partitions.places(paths)
@@ -87,38 +93,60 @@ def read_partitioned(
     places = _paths(names, context)
     members = [sources.PartitionPath(row, path) for row, path in zip(rows, places, strict=True)]
     spec = sources.PartitionSpec(columns, jvm.PythonUtils.toSeq(members))
-    # Each file by itself, so that nothing else in its directory is read.
     files = places if partitions.by_file else _paths(paths, context)
-    roots = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(files)
-    no_cache = _scala_object(sources, "NoopCache$")
-    index = sources.InMemoryFileIndex(
-        *(java_session, roots, no_options, option.apply(data), no_cache),
-        *(option.apply(spec), option.empty()),
-    )
+    # Each file by itself, so that nothing else in its directory is read.
+    index = _index(files, data, spec, context)
     if partitions.by_file:
-        _key_by_file(index, jvm)
+        index = _keyed_by_file(index, data, spec, context)
     _check_found(index, paths, jvm)
     format_ = sources.parquet.ParquetFileFormat()
+    known = jvm.PythonUtils.toScalaMap({_IDENTITY: partitions.identity(names)})
     relation = sources.HadoopFsRelation(
-        index, columns, data, option.empty(), format_, no_options, java_session
+        index, columns, data, jvm.scala.Option.empty(), format_, known, java_session
     )
     return DataFrame(java_session.baseRelationToDataFrame(relation), session)
 
 
-def _key_by_file(index: Any, jvm: Any) -> None:
-    """Files are found by their own paths in this index, no more by their directories."""
-    known, by_directory = (
-        index.getClass().getDeclaredField(name)
-        for name in ("cachedLeafFiles", "cachedLeafDirToChildrenFiles")
+def _index(files: Any, data: Any, spec: Any, context: Context) -> Any:
+    """Spark's index of some files, which lists them."""
+    session: Any = context.session
+    jvm = session._jvm  # noqa: SLF001
+    sources, option = jvm.org.apache.spark.sql.execution.datasources, jvm.scala.Option
+    roots = jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray(files)
+    return sources.InMemoryFileIndex(
+        *(session._jsparkSession, roots, jvm.scala.collection.immutable.HashMap()),  # noqa: SLF001
+        *(option.apply(data), _scala_object(sources, "NoopCache$"), option.apply(spec)),
+        option.empty(),
     )
-    known.setAccessible(True)
-    by_directory.setAccessible(True)
-    found = known.get(index)
-    class_ = jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
-    statuses = found.valuesIterator().toArray(jvm.scala.reflect.ClassTag.apply(class_))
+
+
+def _keyed_by_file(listed: Any, data: Any, spec: Any, context: Context) -> Any:
+    """An index of the same files that finds them by their own paths, not by their directories.
+
+    Listing them anew would undo that. Spark does it when it is told that something has changed
+    where an index has its roots, so this one has none; and whoever asks for it by the name of a
+    view gets an error, not a table without rows.
+    """
+    session: Any = context.session
+    jvm = session._jvm  # noqa: SLF001
+    nothing = session._sc._gateway.new_array(jvm.org.apache.hadoop.fs.Path, 0)  # noqa: SLF001
+    index = _index(nothing, data, spec, context)
+    class_ = index.getClass()
+    known, by_directory, cache = (
+        class_.getDeclaredField(name)
+        for name in ("cachedLeafFiles", "cachedLeafDirToChildrenFiles", "fileStatusCache")
+    )
+    for field in (known, by_directory, cache):
+        field.setAccessible(True)
+    found = known.get(listed)
+    status = jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
+    statuses = found.valuesIterator().toArray(jvm.scala.reflect.ClassTag.apply(status))
     alone = getattr(_scala_object(jvm.scala.collection, "ArrayOps$"), "grouped$extension")
     pairs = found.keysIterator().zip(alone(statuses, 1))
+    known.set(index, found)
     by_directory.set(index, pairs.toMap(_scala_object(jvm.scala, "$less$colon$less$").refl()))
+    cache.set(index, None)
+    return index
 
 
 def _scala_object(package: Any, name: str) -> Any:

@@ -272,6 +272,42 @@ def test_what_partitions_can_not_have_is_joined(
     assert "BroadcastHashJoin" in physical(engine, plan)
 
 
+def test_files_that_spark_is_to_list_anew_do_not_vanish(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    df = engine.to_dataframe(deleted(tmp_path, GONE), ordered=False)
+    df.createOrReplaceTempView("some_rows")
+    try:
+        with pytest.raises(Exception, match="fileStatusCache"):
+            engine.session.catalog.refreshTable("some_rows")
+        assert df.count() == len(LEFT)
+    finally:
+        engine.session.catalog.dropTempView("some_rows")
+
+
+def test_scans_that_differ_in_what_is_known_of_files_are_not_the_same(
+    engine: SparkEngine, tmp_path: Path
+) -> None:
+    """To Spark, two scans of the same files and columns are: it would give what it has cached."""
+    given = partitioned(tmp_path, 20, mixed=True)
+    constants = [file.constants for file in given.files]
+    swapped = [constants[1], constants[0], *constants[2:]]
+    others = (File(f.path, constants=c) for f, c in zip(given.files, swapped, strict=True))
+    frames = [
+        engine.to_dataframe(plan, ordered=False)
+        for plan in (given, replace(given, files=tuple(others)))
+    ]
+    assert not frames[0].sameSemantics(frames[1])
+    frames[0].cache()
+    try:
+        found = [{(row["p"], row["v"]) for row in frame.collect()} for frame in frames]
+    finally:
+        frames[0].unpersist()
+    assert found[0] - found[1] == {(0, 0), (1, 1)}
+    assert found[1] - found[0] == {(1, 0), (0, 1)}
+    assert frames[0].sameSemantics(engine.to_dataframe(given, ordered=False))
+
+
 def test_an_empty_file_does_not_vanish(run_rows: RunRows, tmp_path: Path) -> None:
     plan = deleted(tmp_path, GONE)
     (tmp_path / "3.parquet").write_bytes(b"")
