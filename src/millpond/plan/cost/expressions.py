@@ -17,7 +17,7 @@ from millpond.plan.bound import (
 )
 from millpond.plan.cost.selectivity import LIST_LENGTH
 from millpond.plan.tree import topological
-from millpond.plan.types import STRING
+from millpond.plan.types import BINARY, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +29,7 @@ _TEXT_FUNCTIONS: Final = frozenset(
     {"like", "contains", "starts_with", "ends_with", "lower", "upper", "trim", "replace"}
     | {"concat", "substring"}
 )
+_COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "eq_null_safe", "in"})
 
 
 def expression_cost(expr: BoundExpr) -> float:
@@ -61,5 +62,6 @@ def _own(node: BoundExpr) -> float:
     if isinstance(node, BoundCast):
         return TEXT if STRING in (node.type, node.arg.type) else VECTORISED
     if isinstance(node, BoundCall):
-        return TEXT if node.function in _TEXT_FUNCTIONS else VECTORISED
+        compares_texts = node.function in _COMPARISONS and node.args[0].type in (STRING, BINARY)
+        return TEXT if compares_texts or node.function in _TEXT_FUNCTIONS else VECTORISED
     return VECTORISED if isinstance(node, BoundQuantifier) else 0.0
