@@ -82,3 +82,12 @@ class Left:
     def _mask(self) -> pa.BooleanArray:
         bits = pa.py_buffer(np.packbits(self._there, bitorder="little"))
         return pa.Array.from_buffers(pa.bool_(), self._all, [None, bits])
+
+
+def choice_of(
+    rows: NDArray[np.int64] | None, gone: NDArray[np.int64] | None, every: int
+) -> Choice | None:
+    """These rows, or all of so many but those that are gone; None: all."""
+    if rows is not None:
+        return Picked(rows)
+    return None if gone is None else Left(every, gone)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as at
 
 from millpond.engine.arrow.source.batch import batch_of
-from millpond.engine.arrow.source.choice import Left, Picked
+from millpond.engine.arrow.source.choice import Picked, choice_of
 from millpond.engine.arrow.source.conform import conform
 from millpond.engine.arrow.source.few import FewTexts
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
@@ -71,7 +71,7 @@ class RowGroup:
         texts: frozenset[str] = frozenset(),
     ) -> pa.RecordBatch:
         """These columns, of all rows or of the chosen ones; `texts` may stay dictionaries."""
-        return self._columns(wanted, _choice(rows, None, self.rows), texts)
+        return self._columns(wanted, choice_of(rows, None, self.rows), texts)
 
     def _columns(
         self, wanted: Struct, choice: Choice | None, texts: frozenset[str]
@@ -97,7 +97,7 @@ class RowGroup:
         leaves = list(self.source.select(wanted))
         size = self._part_rows(leaves)
         if self._read or not leaves or self.rows < 2 * size:
-            choice = _choice(rows, gone, self.rows)
+            choice = choice_of(rows, gone, self.rows)
             yield from _whole_or_halves(
                 lambda some: self._columns(wanted, some, texts), choice, self.rows
             )
@@ -118,7 +118,7 @@ class RowGroup:
             chosen, left_out = (
                 None if some is None else _between(some, start, end) for some in (rows, gone)
             )
-            choice = _choice(chosen, left_out, end - start)
+            choice = choice_of(chosen, left_out, end - start)
             if choice is None or choice.count:
                 make = partial(self._part, raw, wanted, texts, end - start)
                 yield from _whole_or_halves(make, choice, end - start)
@@ -290,15 +290,6 @@ class RowGroup:
         counters.add("columns_decoded", len(leaves))
         counters.add("columns_skipped", -len(leaves))
         counters.add("bytes_read", sum(chunks.column(i).total_compressed_size for i in leaves))
-
-
-def _choice(
-    rows: NDArray[np.int64] | None, gone: NDArray[np.int64] | None, every: int
-) -> Choice | None:
-    """These rows, or all but those; None: all."""
-    if rows is not None:
-        return Picked(rows)
-    return None if gone is None else Left(every, gone)
 
 
 def _whole_or_halves(
