@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import VariantVal
 from tests.engine.arrow.variant.shredding import Shape, shredded
 from tests.kernel.handmade import add, commit, data, metadata, protocol
+from tests.kernel.write.tables import theirs
 
 from millpond import col, delta_table
 from millpond.base.errors import CorruptLogError, UnsupportedFeatureError
@@ -119,8 +121,34 @@ def test_its_log_is_looked_after_and_its_rows_are_not_written(
     assert (tmp_path / "_delta_log" / "_last_checkpoint").exists()
     assert values_of(delta_table(tmp_path).scan().to_arrow()) == [*VALUES, "no variant"]
     with (
-        pytest.raises(UnsupportedFeatureError, match="variant") as caught,
+        pytest.raises(UnsupportedFeatureError, match="has variants, which can't be written") as at,
         table.transaction() as tx,
     ):
         tx.append(pa.table({"n": [1]}))
-    assert set(caught.value.features) == set(features)
+    assert at.value.features == ("variants",)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_a_table_without_variants_is_written_whatever_its_protocol_says(
+    features: tuple[str, str], tmp_path: Path
+) -> None:
+    commit(tmp_path, 0, protocol(features=features), metadata(Struct.of(n=LONG)))
+    table = delta_table(tmp_path)
+    with table.transaction() as tx:
+        tx.append(pa.table({"n": [1, 2]}))
+    assert table.update().scan().to_arrow().column("n").to_pylist() == [1, 2]
+
+
+def test_deletion_vectors_of_deltalake_bring_that_feature(tmp_path: Path) -> None:
+    path, wanted = str(tmp_path), {"delta.enableDeletionVectors": "true"}
+    deltalake.write_deltalake(path, pa.table({"n": [1, 2, 3]}), configuration=wanted)
+    table = delta_table(tmp_path)
+    assert "variantType" in (table.protocol.writer_features or ())
+    with table.transaction() as tx:
+        tx.append(pa.table({"n": [4]}))
+    deltalake.write_deltalake(path, pa.table({"n": [5]}), mode="append")
+    with table.update().transaction() as tx:
+        tx.delete(col("n") == 2)
+    rows = table.update().scan().to_arrow().to_pylist()
+    for found in (rows, theirs(path)):
+        assert sorted(row["n"] for row in found) == [1, 3, 4, 5]

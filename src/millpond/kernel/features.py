@@ -24,14 +24,13 @@ CATALOG_MANAGED: Final = ("catalogManaged", "catalogOwned-preview")
 
 _NTZ: Final = ("timestampNtz", "timestampWithoutTimezone")
 _VARIANT: Final = ("variantType", "variantType-preview")
-SHREDDED_VARIANTS: Final = ("variantShredding", "variantShredding-preview")
+VARIANTS: Final = (*_VARIANT, "variantShredding", "variantShredding-preview")
 READER_FEATURES: Final = frozenset(
     {
         *(COLUMN_MAPPING, DELETION_VECTORS, V2_CHECKPOINT, "vacuumProtocolCheck"),
         *("typeWidening", "typeWidening-preview"),
         *_NTZ,
-        *_VARIANT,
-        *SHREDDED_VARIANTS,
+        *VARIANTS,
         *CATALOG_MANAGED,
     }
 )

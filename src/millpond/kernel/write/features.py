@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CommitError, UnsupportedFeatureError
-from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, SHREDDED_VARIANTS
-from millpond.plan.types import DataType, List, Map, Struct
+from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS
+from millpond.plan.types import VARIANT, DataType, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +20,13 @@ WRITER_FEATURES: Final = frozenset(
         *("identityColumns", "columnMapping", DELETION_VECTORS, "timestampNtz"),
         *("timestampWithoutTimezone", "typeWidening", "typeWidening-preview", "v2Checkpoint"),
         *("vacuumProtocolCheck", "domainMetadata", "inCommitTimestamp", "clustering"),
-        *("allowColumnDefaults", *CATALOG_MANAGED),
+        *("allowColumnDefaults", *CATALOG_MANAGED, *VARIANTS),
     }
 )
 """Features that are honoured, or refused when a table really uses them."""
 
 UPKEEP_FEATURES: Final = WRITER_FEATURES | {
     *("rowTracking", "icebergCompatV1", "icebergCompatV2", "icebergWriterCompatV1"),
-    *("variantType", "variantType-preview", *SHREDDED_VARIANTS),
 }
 """Features whose tables can be looked after: they ask nothing of checkpoints and the like."""
 
@@ -46,10 +45,10 @@ def check_writable(snapshot: Snapshot) -> None:
     used = sorted(set(_rules(snapshot.schema, snapshot.metadata)))
     if used:
         raise UnsupportedFeatureError(
-            f"{snapshot.table} has {', '.join(used)}, which can't be checked here",
+            f"{snapshot.table} has {', '.join(used)}, which can't be written here",
             table=snapshot.table,
             features=tuple(used),
-            hint="it can still be read; write it with an engine that evaluates them",
+            hint="it can still be read; write it with an engine that knows them",
         )
 
 
@@ -92,6 +91,8 @@ def _rules(schema: Struct, metadata: Metadata) -> Iterator[str]:
             todo.append(type_.element)
         elif isinstance(type_, Map):
             todo.extend((type_.key, type_.value))
+        elif type_ == VARIANT:
+            yield "variants"
 
 
 def check_may_remove(snapshot: Snapshot) -> None:
