@@ -23,6 +23,7 @@ from millpond.engine.arrow.source.longtext import (
     joined,
 )
 from millpond.engine.arrow.source.merge import merge
+from millpond.engine.arrow.source.nulls import without_nulls
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
 from millpond.engine.arrow.source.variant import BrokenVariant
 from millpond.plan.arrow import to_arrow
@@ -263,7 +264,7 @@ class RowGroup:
         """Put what was read beside what is there, member by member."""
         for table in tables:
             for name, column in zip(table.column_names, table.columns, strict=True):
-                array = joined(column)
+                array = without_nulls(joined(column))
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)
