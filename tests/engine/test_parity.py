@@ -72,13 +72,21 @@ def test_the_engines_declare_what_they_are_tested_with() -> None:
 
     ours = {kind for kind, cls in NODES.items() if cls.__module__.startswith("millpond.")}
     everything = ours - {Stored.kind}
-    assert SparkEngine().capabilities.nodes == everything
+    assert SparkEngine().capabilities.nodes == everything, "see _NODES in engine/spark/engine.py"
     without = {
         node.kind
         for case in cases.WITHOUT_PEER.values()
         for node in topological(case(values(edge_table("one"))))
     } & {"Sql", "Window"}
     assert engine_named("arrow").capabilities.nodes == everything - without
+
+
+def test_spark_compiles_what_it_declares() -> None:
+    from millpond.engine.spark import compile as compiling
+    from millpond.engine.spark import engine
+
+    declared, compiled = set(engine._NODES), set(compiling._COMPILERS)
+    assert declared == compiled, "_NODES of engine.py and _COMPILERS of compile.py differ"
 
 
 def test_every_function_has_a_case() -> None:
