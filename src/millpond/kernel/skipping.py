@@ -34,8 +34,8 @@ from millpond.plan.bound import (
 )
 from millpond.plan.casts import can_cast
 from millpond.plan.expr import CallExpr, CastExpr, Expr, PathExpr, call, if_else, lit
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.paths import Name
+from millpond.plan.raising import can_raise
 from millpond.plan.tree import topological, transform
 
 if TYPE_CHECKING:

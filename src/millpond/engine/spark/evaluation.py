@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import EvaluationError
-from millpond.engine.spark.expressions.origin import MARK, may_fail
+from millpond.engine.spark.expressions.origin import MARK
 from millpond.plan.bound import BoundCall, BoundCast
 from millpond.plan.codec import parts_of
+from millpond.plan.raising import raises_itself
 from millpond.plan.rows import Aggregate
 from millpond.plan.text import format_expr
 from millpond.plan.tree import topological
@@ -151,7 +152,7 @@ def _suspects(family: str, parameters: Mapping[str, str], plan: Plan) -> Iterato
         if isinstance(node, Aggregate) and family == "ARITHMETIC_OVERFLOW":
             yield from (str(m) for m in node.measures if m.function == "sum")
         for part in parts_of(node):
-            if not may_fail(part):
+            if not raises_itself(part):
                 continue
             if isinstance(part, BoundCast):
                 is_it = family.startswith("CAST") and str(part.type) == target

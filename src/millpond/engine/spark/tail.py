@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from millpond.engine.spark.batches import conform
 from millpond.engine.spark.expressions import Expressions
 from millpond.engine.spark.expressions.json import parse_json
-from millpond.engine.spark.expressions.origin import may_fail
 from millpond.engine.spark.frame import Frame
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.order import Head
+from millpond.plan.raising import can_raise
 from millpond.plan.rows import Filter, FilterOrdered, ParseJson, Project
-from millpond.plan.tree import topological
 from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def split(plan: Plan) -> tuple[Plan, list[Plan]] | None:
     if not found:
         return None
     nodes = above[:found][::-1]
-    if any(may_fail(part) for node in nodes for e in _expressions(node) for part in topological(e)):
+    if any(can_raise(expr) for node in nodes for expr in _expressions(node)):
         return None
     lowest = nodes[0]
     assert isinstance(lowest, FilterOrdered)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from millpond.plan.bound import BoundLiteral, conjoin, conjuncts
 from millpond.plan.optimizer.empty import empty_like
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.optimizer.simplify import simplify
+from millpond.plan.raising import can_raise
 from millpond.plan.rewrite import map_expressions
 from millpond.plan.rows import Filter, Project
 from millpond.plan.tree import transform

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.plan.bound import conjoin, conjuncts
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.optimizer.sharing import rebuilt, shared_nodes
+from millpond.plan.raising import can_raise
 from millpond.plan.rows import Filter
 from millpond.plan.tree import topological
 

@@ -9,8 +9,8 @@ from millpond.plan.bound import conjoin, conjuncts
 from millpond.plan.cost.expressions import expression_cost
 from millpond.plan.cost.selectivity import selectivity
 from millpond.plan.cost.statistics import node_statistics
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.optimizer.sharing import rebuilt
+from millpond.plan.raising import can_raise
 from millpond.plan.rows import Filter
 from millpond.plan.tree import topological
 

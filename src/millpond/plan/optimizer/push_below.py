@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from millpond.plan.bound import BoundPath, row_paths
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.optimizer.substitute import column_name, definitions, substitute
 from millpond.plan.order import Sort
+from millpond.plan.raising import can_raise
 from millpond.plan.rows import Aggregate, Join, ParseJson, Project, Union
 from millpond.plan.sources import DynamicScan
 from millpond.plan.streams import Window

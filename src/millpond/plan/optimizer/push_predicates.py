@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from millpond.plan.bound import conjoin, conjuncts
 from millpond.plan.optimizer.push_below import passage
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.optimizer.sharing import shared_nodes, with_inputs
+from millpond.plan.raising import can_raise
 from millpond.plan.rows import Filter
 from millpond.plan.tree import topological
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from millpond.plan.bound import BoundCall, BoundCast, BoundExpr, BoundLiteral, BoundQuantifier
 from millpond.plan.optimizer.fold_calls import FALSE, NULL_IN_NULL_OUT, TRUE, fold_call
 from millpond.plan.optimizer.fold_casts import fold_cast
-from millpond.plan.optimizer.raising import can_raise
+from millpond.plan.raising import can_raise
 from millpond.plan.tree import transform
 
 if TYPE_CHECKING:

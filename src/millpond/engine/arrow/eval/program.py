@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from millpond.engine.arrow.eval.facts import is_heavy, may_fail
+from millpond.engine.arrow.eval.heavy import is_heavy
 from millpond.plan.arrow import to_arrow
 from millpond.plan.bound import (
     BoundCall,
@@ -24,6 +24,7 @@ from millpond.plan.bound import (
     BoundPath,
     BoundQuantifier,
 )
+from millpond.plan.raising import raises_itself
 from millpond.plan.tree import topological, transform
 from millpond.plan.types import Decimal
 
@@ -82,7 +83,7 @@ def _program(key: _Identity) -> Program:
             scalars[id(node)] = _scalar(node)
         children = [id(child) for child in node.children]
         uses.update(children)
-        if may_fail(node) or not failing.isdisjoint(children):
+        if raises_itself(node) or not failing.isdisjoint(children):
             failing.add(id(node))
         if is_heavy(node) or not heavy.isdisjoint(children):
             heavy.add(id(node))

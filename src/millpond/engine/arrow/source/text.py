@@ -15,8 +15,8 @@ from millpond.engine.arrow.eval import evaluate_mask
 from millpond.engine.arrow.eval.elements import list_offsets
 from millpond.engine.arrow.eval.values import null_mask, raw
 from millpond.plan.bound import BoundExpr, BoundPath, BoundQuantifier, row_paths
-from millpond.plan.optimizer.raising import can_raise
 from millpond.plan.paths import Name
+from millpond.plan.raising import can_raise
 from millpond.plan.tree import topological, transform
 from millpond.plan.types import STRING, List
 

@@ -11,41 +11,25 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.engine.spark.api import is_classic
-from millpond.plan.bound import BoundCall, BoundCast, BoundExpr
+from millpond.plan.raising import raises_itself
 from millpond.plan.text import format_expr
-from millpond.plan.types import common_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from millpond.engine.spark.api import Api
+    from millpond.plan.bound import BoundExpr
 
 MARK: Final = "millpond"
 """Stands where PySpark names a line of Python."""
-_PARTIAL: Final = frozenset(
-    {
-        *("add", "subtract", "multiply", "divide", "int_divide", "remainder", "negate", "abs"),
-        *("date_trunc", "time_bucket"),
-    }
-)
 _SHOWN: Final = 300
 _current: ContextVar[str] = ContextVar("millpond_spark_expression", default="")
-
-
-def may_fail(node: BoundExpr) -> bool:
-    """Whether some values of this node's arguments are an error."""
-    if isinstance(node, BoundCall):
-        return node.function in _PARTIAL
-    if isinstance(node, BoundCast):
-        widens = common_type(node.arg.type, node.type) == node.type
-        return node.on_error == "error" and not widens
-    return False
 
 
 @contextlib.contextmanager
 def made_for(node: BoundExpr, api: Api) -> Iterator[None]:
     """Columns that are made in the block name this expression when they fail."""
-    if not may_fail(node):
+    if not raises_itself(node):
         yield
         return
     text = format_expr(node, limit=_SHOWN)

@@ -9,7 +9,7 @@ import pytest
 
 from millpond.plan.bind import bind
 from millpond.plan.expr import Expr, col, element, lit
-from millpond.plan.optimizer.raising import can_raise
+from millpond.plan.raising import can_raise
 from millpond.plan.types import (
     BINARY,
     BOOLEAN,

@@ -1,7 +1,8 @@
 """Whether evaluating an expression can fail, depending on the data.
 
 An optimized plan may fail less often than the plan as written, never more often. So whatever moves
-a predicate to where it sees more rows asks here first.
+a predicate to where it sees more rows asks here first, and so does whatever computes a branch on
+rows that do not take it, or names the expression that failed.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ def can_raise(expr: BoundExpr) -> bool:
     >>> [can_raise(bind(e, schema)) for e in (col("a") > 3, 1 / col("a") > 3, col("a") / 2 > 3)]
     [False, True, False]
     """
-    return any(_raises_itself(node) for node in topological(expr))
+    return any(raises_itself(node) for node in topological(expr))
 
 
-def _raises_itself(node: BoundExpr) -> bool:
+def raises_itself(node: BoundExpr) -> bool:
+    """Whether some values of this node's own arguments are an error."""
     if isinstance(node, BoundCast):
         return node.on_error == "error" and not _always_fits(node.arg.type, node.type)
     if not isinstance(node, BoundCall):
