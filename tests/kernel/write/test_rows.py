@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 
 from millpond.base.errors import SchemaError
 from millpond.kernel import create_table
-from millpond.plan.types import LONG, STRING, List, Map, Struct
+from millpond.plan.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, List, Map, Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SCHEMA = Struct.of(id=LONG, o=Struct.of(n=LONG), l=List(LONG), m=Map(STRING, LONG))
+SCHEMA = Struct.of(
+    id=LONG, o=Struct.of(n=LONG), l=List(LONG), m=Map(STRING, LONG), k=Map(LONG, LONG)
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +31,12 @@ SCHEMA = Struct.of(id=LONG, o=Struct.of(n=LONG), l=List(LONG), m=Map(STRING, LON
         ({"o": {"n": 0.5}}, "o.n"),
         ({"l": [1, 2.5]}, "l.element"),
         ({"m": {"a": 3.25}}, "m.value"),
+        ({"m": [("a", 3.25)]}, "m.value"),
+        ({"k": {1.5: 1}}, "k.key"),
+        ({"id": np.float32(1.5)}, "id"),
+        ({"id": Decimal("1.5")}, "id"),
+        ({"id": Decimal("Infinity")}, "id"),
+        ({"l": np.array([1.5])}, "l.element"),
     ],
 )
 def test_fractions_are_not_cut_off(tmp_path: Path, row: dict[str, Any], where: str) -> None:
@@ -35,9 +49,97 @@ def test_fractions_are_not_cut_off(tmp_path: Path, row: dict[str, Any], where: s
 def test_whole_numbers_may_be_written_as_fractions(tmp_path: Path) -> None:
     table = create_table(tmp_path / "t", SCHEMA)
     with table.transaction() as tx:
-        tx.append([{"id": 2.0, "o": {"n": 3.0}, "l": [4.0], "m": {"a": 5.0}}])
+        tx.append([{"id": 2.0, "o": {"n": 3.0}, "l": [4.0], "m": {"a": 5.0}, "k": {6.0: 7.0}}])
     rows = table.update().scan().to_arrow().to_pylist(maps_as_pydicts="strict")
-    assert rows == [{"id": 2, "o": {"n": 3}, "l": [4], "m": {"a": 5}}]
+    assert rows == [{"id": 2, "o": {"n": 3}, "l": [4], "m": {"a": 5}, "k": {6: 7}}]
+
+
+NINE = dt.datetime(2024, 5, 1, 9)  # noqa: DTZ001
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"day": NINE}, "'day' is no date"),
+        ({"clock": NINE.replace(tzinfo=dt.UTC)}, "'clock' is no timestamp_ntz"),
+        ({"at": pd.Timestamp(1, unit="ns")}, "'at' is no timestamp"),
+        ({"at": pd.NaT}, "does not fit"),
+        ({"at": np.datetime64("2024-05-01")}, "does not fit"),
+        ({"texts": "abc"}, "'texts' is no list<string>"),
+        ({"texts": ["\ud800"]}, "does not fit"),
+    ],
+)
+def test_values_that_would_be_cut_or_can_not_be(
+    tmp_path: Path, row: dict[str, Any], message: str
+) -> None:
+    schema = Struct.of(day=DATE, clock=TIMESTAMP_NTZ, at=TIMESTAMP, texts=List(STRING))
+    table = create_table(tmp_path / "t", schema)
+    with pytest.raises(SchemaError, match=message), table.transaction() as tx:
+        tx.append([row])
+    with table.transaction() as tx:
+        midnight = NINE.replace(hour=0)
+        tx.append([{"day": midnight, "clock": NINE, "at": pd.Timestamp(NINE), "texts": {"abc"}}])
+    assert table.update().scan().to_arrow().to_pylist() == [
+        {"day": midnight.date(), "clock": NINE, "at": NINE.replace(tzinfo=dt.UTC), "texts": ["abc"]}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (lambda: iter([{"id": 1}]), "made of a dict\n.*record batches"),
+        (lambda: iter([pa.table({"id": [1]})]), "made of a Table"),
+        (lambda: pa.chunked_array([[1]]), "made of a ChunkedArray"),
+        (lambda: pd.Series([1], name="id"), "made of a Series"),
+        (lambda: pd.DataFrame({"id": [1, "a"]}), "Arrow can't take this frame"),
+        (lambda: pd.DataFrame([[1, 2]], columns=["id", "id"]), "Arrow can't take this frame"),
+        (
+            lambda: pa.table(
+                {"o": pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], names=["n", "n"])}
+            ),
+            "'o.n' stands twice",
+        ),
+    ],
+)
+def test_what_is_no_rows(tmp_path: Path, rows: Callable[[], Any], message: str) -> None:
+    table = create_table(tmp_path / "t", SCHEMA)
+    with pytest.raises(SchemaError, match=message), table.transaction() as tx:
+        tx.append(rows())
+    assert table.update().version == 0
+
+
+def test_an_index_that_is_a_column_is_written(tmp_path: Path) -> None:
+    table = create_table(tmp_path / "t", {"id": "long", "site": "string"})
+    frame = pd.DataFrame({"id": [1, 2], "site": ["a", "b"]})
+    with table.transaction() as tx:
+        tx.append(frame.set_index("id"))
+        tx.append(frame.rename_axis(index="row").tail(1))
+    rows = table.update().scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["site"]) for row in rows) == [(1, "a"), (2, "b"), (2, "b")]
+
+
+def test_a_table_of_arrows_own_schema_takes_its_rows(tmp_path: Path) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array([5]))
+    texts = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}", None]))
+    rows = pa.table({"runs": runs, "json": texts})
+    table = create_table(tmp_path / "t", rows.schema)
+    with table.transaction() as tx:
+        tx.append(rows)
+    assert table.update().scan().to_arrow().to_pylist() == [
+        {"runs": 5, "json": "{}"},
+        {"runs": 5, "json": None},
+    ]
+
+
+def test_a_source_that_fails_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": [1]})
+        raise RuntimeError("no more")
+
+    table = create_table(tmp_path / "t", SCHEMA)
+    with pytest.raises(RuntimeError, match="no more"), table.transaction() as tx:
+        tx.append(batches())
+    assert not list((tmp_path / "t").glob("*.parquet"))
 
 
 def test_a_schema_may_be_given_by_names(tmp_path: Path) -> None:

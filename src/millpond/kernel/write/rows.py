@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+from collections.abc import Collection, Iterator
+from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.node import Plan
-from millpond.plan.types import DataType, List, Map, Struct, is_integral
+from millpond.plan.types import DATE, TIMESTAMP_NTZ, DataType, List, Map, Struct, is_integral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,59 +51,97 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         yield from data.execute(engine=engine)
     elif isinstance(data, pa.RecordBatch):
         yield data
-    elif type(data).__module__.startswith("pandas."):
-        yield from pa.Table.from_pandas(data, preserve_index=False).to_batches()
+    elif type(data).__module__.startswith("pandas.") and hasattr(data, "columns"):
+        yield from _from_pandas(data, schema).to_batches()
     elif hasattr(data, "__arrow_c_stream__"):
-        yield from pa.RecordBatchReader.from_stream(data)
+        yield from _stream(data)
     elif hasattr(data, "toArrow"):  # a DataFrame of Spark
         yield from data.toArrow().to_batches()
-    elif isinstance(data, Iterator):  # of record batches
-        yield from data
+    elif isinstance(data, Iterator):
+        for item in data:
+            if not isinstance(item, pa.RecordBatch):
+                raise _no_rows(item, "an iterator gives record batches; rows go into a list")
+            yield item
     elif isinstance(data, list | tuple) and all(isinstance(row, dict) for row in data):
         for row in data:
             _check_value(row, schema, "")
         try:
             table = pa.Table.from_pylist(list(data), to_arrow_schema(schema))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        except (pa.ArrowException, ValueError, OverflowError) as error:
             raise SchemaError(f"a row does not fit the table: {error}") from error
         yield from table.to_batches()
     else:
-        raise SchemaError(
-            f"rows can't be made of a {type(data).__name__}",
-            hint="give an Arrow table, a plan, a DataFrame or a list of dictionaries",
-        )
+        raise _no_rows(data, "give an Arrow table, a plan, a DataFrame or a list of dictionaries")
+
+
+def _from_pandas(frame: Any, schema: Struct) -> pa.Table:
+    """A frame's columns, and its index where that is a column of the table."""
+    index = any(name in schema for name in frame.index.names)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=index)
+    except (pa.ArrowException, ValueError) as error:
+        raise SchemaError(f"Arrow can't take this frame: {error}", hint="cast it first") from error
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except pa.ArrowInvalid as error:
+        raise _no_rows(data, "give a table or a frame, not one of its columns") from error
+
+
+def _no_rows(data: Any, hint: str) -> SchemaError:
+    return SchemaError(f"rows can't be made of a {type(data).__name__}", hint=hint)
 
 
 def _check_value(value: Any, type_: DataType, where: str) -> None:
-    """Arrow drops members of a dictionary that it does not know, and the fractions of numbers for a
-    column of whole ones; here both are errors."""
+    """Arrow drops members of a dictionary that it does not know, takes a text for a list of its
+    letters, and cuts off what a column can't hold of a value; here these are errors."""
     if isinstance(type_, Struct) and isinstance(value, dict):
         for name, item in value.items():
             found = type_.get(name)
             if found is None:
                 raise _unknown(f"{where}{name}", type_)
             _check_value(item, found.type, f"{where}{name}.")
-    elif isinstance(type_, List) and isinstance(value, list | tuple):
+    elif isinstance(type_, List) and isinstance(value, Collection) and not isinstance(value, str):
         for item in value:
             _check_value(item, type_.element, f"{where}element.")
-    elif isinstance(type_, Map) and isinstance(value, dict):
-        for item in value.values():
+    elif isinstance(type_, Map) and isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else _pairs(value)
+        for key, item in pairs:
+            _check_value(key, type_.key, f"{where}key.")
             _check_value(item, type_.value, f"{where}value.")
-    elif is_integral(type_) and isinstance(value, float) and not value.is_integer():
+    elif _would_be_cut(value, type_):
         raise SchemaError(
             f"{value} in {where.rstrip('.')!r} is no {type_}",
-            hint="round it, or change the table's schema first",
+            hint="convert it, or change the table's schema first",
         )
+
+
+def _pairs(value: list[Any]) -> list[Any]:
+    return [item for item in value if isinstance(item, list | tuple) and len(item) == 2]
+
+
+def _would_be_cut(value: Any, type_: DataType) -> bool:
+    if is_integral(type_):
+        return not isinstance(value, int) and isinstance(value, Number) and not _is_whole(value)
+    if isinstance(value, dt.datetime) and value == value:  # pandas' NaT does not equal itself
+        has_more = value.time() != dt.time.min if type_ == DATE else getattr(value, "nanosecond", 0)
+        return bool(has_more) or (type_ == TIMESTAMP_NTZ and value.tzinfo is not None)
+    return isinstance(type_, List) and isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return bool(int(value) == value)
+    except (ValueError, OverflowError):
+        return False
 
 
 def fitted(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
     """A batch in the table's columns: missing ones are null, narrower types are widened."""
     given = batch.schema.names
-    for name in given:
-        if name not in schema:
-            raise _unknown(name, schema)
-    if len(set(given)) < len(given):
-        raise SchemaError("a column stands twice in the rows that are to be written")
+    _check_names(given, schema)
     columns = []
     for field in schema:
         array = (
@@ -110,6 +151,19 @@ def fitted(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
         )
         columns.append(_conformed(array, field.type, field.name, nullable=field.nullable))
     return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(schema))
+
+
+def _check_names(given: list[str], schema: Struct, where: str = "") -> None:
+    seen: set[str] = set()
+    for name in given:
+        if name not in schema:
+            raise _unknown(where + name, schema)
+        if name in seen:
+            raise SchemaError(
+                f"the column {where + name!r} stands twice in the rows that are to be written",
+                hint="leave one of them out",
+            )
+        seen.add(name)
 
 
 def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) -> pa.Array:
@@ -122,8 +176,12 @@ def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) 
     wanted = to_arrow(type_)
     if array.type == wanted and not _has_required(type_):
         return array
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if at.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if at.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
     if at.is_null(array.type):
         return pa.nulls(len(array), wanted)
     if isinstance(type_, Struct) and at.is_struct(array.type):
@@ -142,9 +200,7 @@ def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) 
 
 def _struct(array: pa.StructArray, type_: Struct, where: str) -> pa.Array:
     given = [array.type.field(i).name for i in range(array.type.num_fields)]
-    for name in given:
-        if name not in type_:
-            raise _unknown(f"{where}.{name}", type_)
+    _check_names(given, type_, f"{where}.")
     here = array.is_valid()
     children = []
     for field in type_:
