@@ -117,6 +117,15 @@ def test_nulls_of_structs_are_nulls_of_their_members(tmp_path: Path) -> None:
     assert ours(table, predicate=mp.path("x.y.b").is_null()) == rows[:2]
 
 
+def test_members_whose_names_look_like_paths(tmp_path: Path) -> None:
+    schema = t.Struct.of(x=t.Struct.of(**{".a": t.LONG, "[0]": t.LONG, "a.b": t.LONG, "": t.LONG}))
+    rows = [{"x": {".a": 1, "[0]": 2, "a.b": 3, "": 4}}]
+    table = append(new_table(tmp_path, schema), rows)
+    stats = json.loads(table.files()["stats"][0].as_py())
+    assert stats["minValues"] == rows[0]
+    assert ours(table) == theirs(tmp_path) == rows
+
+
 def test_how_many_columns_have_statistics(tmp_path: Path) -> None:
     schema = t.Struct.of(a=t.LONG, x=t.Struct.of(b=t.LONG, c=t.LONG), d=t.LONG)
     columns = TableColumns.of(schema, "none", table="t")

@@ -192,7 +192,8 @@ def record_count(add: Mapping[str, Any]) -> int | None:
 def _column(batch: pa.RecordBatch, path: Path) -> pa.Array:
     array = batch.column(path[0])
     for name in path[1:]:
-        array = pc.struct_field(array, name)
+        # By its place: Arrow takes a name that begins with a dot for a path.
+        array = pc.struct_field(array, array.type.get_field_index(name))
     return array
 
 
