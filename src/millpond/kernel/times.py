@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ENABLED: Final = IN_COMMIT_TIMESTAMPS
 ENABLED_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
+ENABLED_TIME: Final = "delta.inCommitTimestampEnablementTimestamp"
 _STATED: Final = log_columns(commitInfo=Struct.of(inCommitTimestamp=LONG))
 
 
@@ -89,10 +90,10 @@ class CommitTimes(BasePhase):
         """The stated times, where the table has them; otherwise no row."""
         from millpond.plan.sources import Scan
 
-        if not has_stated_times(self.snapshot):
-            return Scan("json", (), _STATED)
         first = first_stated(self.snapshot)
         files = [file for file in self.commits if file.name.version >= first]
+        if not files or not has_stated_times(self.snapshot):
+            return Scan("json", (), _STATED)
         stated = path("commitInfo.inCommitTimestamp").is_not_null()
         return together(scan_log(files, _STATED)).filter(stated)
 

@@ -95,6 +95,30 @@ def test_enabled_on_a_table_with_a_past(tmp_path: Path, monkeypatch: pytest.Monk
     assert id_list(theirs(tmp_path)) == [0, 1, 2, 3]
 
 
+def test_another_tables_properties_bring_no_past_along(tmp_path: Path) -> None:
+    table = append(new_table(tmp_path / "old"), ids(1))
+    with table.transaction() as tx:
+        tx.set_metadata(configuration=STATED)
+    copied = table.update().metadata.configuration
+    assert copied["delta.inCommitTimestampEnablementVersion"] == "2"
+    table = append(new_table(tmp_path / "new", configuration=copied), ids(1))
+    assert table.metadata.configuration == STATED
+    for version in (0, 1):
+        (time,) = stated(tmp_path / "new", range(version, version + 1))
+        assert delta_table(tmp_path / "new", timestamp=time).version == version
+
+
+def test_times_that_are_stated_from_a_later_version_on(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    with table.transaction() as tx:
+        tx.set_metadata(configuration=STATED)
+    log = tmp_path / "_delta_log" / f"{1:020d}.json"
+    text = log.read_text().replace('EnablementVersion":"1"', 'EnablementVersion":"9"')
+    log.write_text(text)
+    (tmp_path / "_delta_log" / f"{1:020d}.crc").unlink()
+    assert delta_table(tmp_path, timestamp=2**42).version == 1
+
+
 def test_enabling_is_noted_with_the_version_that_was_won(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     slow = table.transaction()

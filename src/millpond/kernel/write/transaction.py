@@ -23,7 +23,7 @@ from millpond.base.errors import (
 from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.snapshot import Snapshot
 from millpond.kernel.table import DeltaTable
-from millpond.kernel.times import ENABLED_VERSION, has_stated_times
+from millpond.kernel.times import ENABLED_TIME, ENABLED_VERSION, has_stated_times
 from millpond.kernel.write.changing import Changing
 from millpond.kernel.write.checksum import checksum, counted_on, put_checksum, read_checksum
 from millpond.kernel.write.commit import (
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from millpond.kernel.write.conflicts import Isolation, Winner
 
 CHECKPOINT_INTERVAL: Final = "delta.checkpointInterval"
-ENABLED_TIME: Final = "delta.inCommitTimestampEnablementTimestamp"
 MAX_RETRIES: Final = 100
 _log = logging.getLogger("millpond.kernel")
 
