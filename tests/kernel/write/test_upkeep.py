@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,14 @@ from blake3 import blake3
 from tests.kernel.write.tables import FEED, MARKS, actions, append, ids, new_table, ours, theirs
 
 import millpond as mp
-from millpond.base.errors import CommitError
+from millpond.base.errors import CommitError, VersionNotFoundError
 from millpond.kernel.table import delta_table
 from millpond.kernel.write import clean_log, write_checkpoint
 from millpond.kernel.write.seal import DIGEST, SEAL, UNSEALED, is_intact, sealed
 from millpond.plan.types import LONG, STRING, Struct
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -121,6 +123,16 @@ def test_a_rearrangement_goes_behind_appends_and_not_behind_deletions(tmp_path: 
         tx.commit()
 
 
+@pytest.fixture
+def far_west(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Pacific/Honolulu")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_west")
 def test_a_log_is_cleaned_up_to_a_time(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     for number in range(3):
@@ -128,5 +140,8 @@ def test_a_log_is_cleaned_up_to_a_time(tmp_path: Path) -> None:
     write_checkpoint(table)
     now = datetime.now(UTC)
     assert clean_log(table, before=now - timedelta(hours=1)).paths == ()
+    assert clean_log(table, before=now.replace(tzinfo=None) - timedelta(hours=1)).paths == ()
+    with pytest.raises(VersionNotFoundError, match="no timestamp"):
+        clean_log(table, before="soon")  # type: ignore[arg-type]
     assert len(clean_log(table, before=now + timedelta(hours=1)).paths) > 3
     assert sorted(row["id"] for row in ours(delta_table(tmp_path))) == [0, 1, 2]

@@ -18,6 +18,7 @@ from millpond.kernel.names import (
 )
 from millpond.kernel.phase import scan_log, together
 from millpond.kernel.segment import LogFile, LogSegmentBuilder
+from millpond.kernel.times import to_millis
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.listed import listed, millis
 from millpond.plan.expr import path
@@ -49,14 +50,14 @@ def clean_log(
 
     Everything before the newest checkpoint that has itself expired goes; without a checkpoint
     nothing does. What was written `before` a time has expired, or else what is older than
-    `delta.logRetentionDuration` says.
+    `delta.logRetentionDuration` says. A time without a zone is in UTC.
     """
     check_upkeep(table.snapshot)
     if before is not None:
-        cutoff = int(before.timestamp() * 1000)
+        cutoff = to_millis(before, table.location)
     else:
-        moment = time.time() if now is None else now.timestamp()
-        cutoff = int(moment * 1000) - (duration_millis(table.metadata, LOG_FILES) or 0)
+        moment = int(time.time() * 1000) if now is None else to_millis(now, table.location)
+        cutoff = moment - (duration_millis(table.metadata, LOG_FILES) or 0)
     store = open_store(table.location, settings=table.settings)
     files = listed(store, table.location)
     builder = LogSegmentBuilder(table.location, max_version=table.version)
