@@ -35,8 +35,11 @@ def duration_millis(metadata: Metadata, key: str) -> int | None:
     True
     """
     text = metadata.configuration.get(key, _DEFAULTS.get(key))
-    if text is None:
-        return None
+    return None if text is None else parse_duration(key, text)
+
+
+def parse_duration(key: str, text: str) -> int:
+    """The milliseconds of a property's text."""
     rest = re.sub(r"^interval\s+", "", text.strip(), flags=re.IGNORECASE)
     total, position = 0, 0
     while position < len(rest):

@@ -68,7 +68,7 @@ class Snapshot:
         check_protocol(self.protocol, self.table)
         if self.metadata.provider != "parquet":
             raise self._broken(f"holds {self.metadata.provider!r} files; only parquet is known")
-        twice = _named_twice(self.schema)
+        twice = named_twice(self.schema)
         if twice is not None:
             raise self._broken(f"has a schema that names {twice!r} twice, but for upper case")
         for name in self.partition_columns:
@@ -102,7 +102,7 @@ def _plain(type_: DataType) -> DataType:
     return type_
 
 
-def _named_twice(schema: Struct) -> str | None:
+def named_twice(schema: Struct) -> str | None:
     """A name that some struct of a schema has twice, if case is left aside."""
     todo: list[DataType] = [schema]
     while todo:

@@ -15,6 +15,7 @@ from millpond.kernel.machine import Consume, StateMachine
 from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted
 from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder, incremental_machine
 from millpond.kernel.settings import ListCommits, ReadSettings, TableSettings
+from millpond.plan.arguments import whole_of
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -145,7 +146,7 @@ class DeltaTable:
         self, limit: int | None = None, *, engine: str | Executor = "auto"
     ) -> list[dict[str, Any]]:
         """What commits say of themselves, newest first; times are milliseconds."""
-        if limit is not None and limit < 0:
+        if limit is not None and whole_of(limit, "history()") < 0:
             raise PlanError(f"a limit is not negative: {limit}")
         start = Consume(ListCommits(self.location, self.snapshot, limit))
         machine: StateMachine[list[dict[str, Any]]] = StateMachine(

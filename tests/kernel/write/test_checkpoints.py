@@ -290,6 +290,14 @@ def test_app_transactions_expire(tmp_path: Path) -> None:
     assert set(delta_table(tmp_path).app_transactions) == {"old", "new"}
 
 
+def test_kinds_of_checkpoints(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    with pytest.raises(PlanError, match="classic or v2"):
+        write_checkpoint(table, kind="V2")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="takes a whole number"):
+        compact_log(table, "0", 1)  # type: ignore[arg-type]
+
+
 def test_v2_checkpoints_need_their_feature(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     with pytest.raises(PlanError, match="does not allow V2"):

@@ -10,7 +10,7 @@ import pytest
 from tests.kernel.write.tables import PLAIN, actions, append, ids, new_table, ours, theirs
 
 import millpond as mp
-from millpond.base.errors import CommitError, PlanError, SchemaError
+from millpond.base.errors import CommitError, PlanError, SchemaError, TypeMismatchError
 from millpond.kernel import create_table
 from millpond.kernel.actions import Protocol
 from millpond.kernel.mapping import PHYSICAL_NAME
@@ -328,6 +328,9 @@ def test_renaming_what_is_not_there() -> None:
         evolved(old, Struct.of(a=LONG, c=LONG), renamed={"b": "c"}, is_mapped=True)
     with pytest.raises(SchemaError, match="'a' can't be renamed to 'c'"):
         evolved(old, Struct.of(c=LONG), renamed={"a": "c"})
+    for given in (["a"], {1: "c"}, {"a": 1}):
+        with pytest.raises(TypeMismatchError, match="renamed= takes"):
+            evolved(old, Struct.of(c=LONG), renamed=given, is_mapped=True)  # type: ignore[arg-type]
 
 
 def test_metadata_comes_first(tmp_path: Path) -> None:
@@ -366,6 +369,56 @@ def test_properties_bring_their_features(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="can only be 'supported'"):
         change(table, configuration={"delta.feature.domainMetadata": "off"})
     assert theirs(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        ({"delta.appendOnly": True}, "takes a text, not True"),
+        ({"delta.appendOnly": "maybe"}, "delta.appendOnly is 'maybe'\n.*true, false"),
+        ({"delta.checkpointInterval": 5}, "takes a text, not 5"),
+        ({"delta.checkpointInterval": "²"}, "a whole number"),
+        ({"delta.columnMapping.maxColumnId": "x"}, "a whole number"),
+        ({"delta.columnMapping.mode": "names"}, "one of none, name, id"),
+        ({"delta.logRetentionDuration": "a week"}, "not a duration"),
+        ({"delta.enableRowTracking": "true"}, "can't be written here"),
+        ({5: "a"}, "names of properties"),
+        (["delta.appendOnly"], "not a list"),
+    ],
+)
+def test_properties_that_mean_nothing(tmp_path: Path, configuration: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        create_table(tmp_path / "new", PLAIN, configuration=configuration)
+    assert not (tmp_path / "new").exists()
+    table = new_table(tmp_path)
+    with pytest.raises(PlanError, match=message):
+        change(table, configuration=configuration)
+    assert table.update().version == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "type_", "message"),
+    [
+        ("x", Struct.of(a=LONG, A=LONG), "upper and lower case"),
+        ("x", List(Struct.of(a=LONG, A=LONG)), "upper and lower case"),
+        ("ID", LONG, "upper and lower case"),
+        ("x", Map(STRING, Struct()), "without members"),
+        ("_change_type", LONG, "of its own"),
+        ("_Commit_Version", LONG, "of its own"),
+    ],
+)
+def test_schemas_that_nobody_could_read(
+    tmp_path: Path, column: str, type_: DataType, message: str
+) -> None:
+    feed = {"delta.enableChangeDataFeed": "true"}
+    schema = Struct((*PLAIN.fields, Field(column, type_)))
+    with pytest.raises(SchemaError, match=message):
+        create_table(tmp_path / "new", schema, configuration=feed)
+    assert not (tmp_path / "new").exists()
+    table = new_table(tmp_path, configuration=feed)
+    with pytest.raises(SchemaError, match=message):
+        change(table, schema=schema)
+    assert table.update().version == 0
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,9 @@ def test_remove_and_add_files(tmp_path: Path) -> None:
             {"path": "a", "size": 1, "modificationTime": 1, "partitionValues": {"x": "1"}},
             "partition values for",
         ),
+        ({"path": 5, "size": 1, "modificationTime": 1}, "no add action"),
+        ({"path": "a", "size": 1, "modificationTime": 1, "stats": {}}, "no add action"),
+        (5, "no add action"),
     ],
 )
 def test_add_actions_are_checked(tmp_path: Path, add: dict[str, Any], message: str) -> None:
@@ -500,6 +503,44 @@ def test_create_refuses_what_can_not_be(tmp_path: Path) -> None:
         new_table(tmp_path)
     with pytest.raises(PlanError, match="is not known here"):
         create_table(tmp_path / "x", PLAIN, configuration={"delta.feature.magic": "supported"})
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"partition_by": None}, "list of names"),
+        ({"partition_by": iter(["id"])}, "list of names"),
+        ({"name": 5}, "takes a text"),
+        ({"info": {"a": object()}}, "as JSON"),
+    ]
+    for how, message in wrong:
+        with pytest.raises(PlanError, match=message):
+            create_table(tmp_path / "x", PLAIN, **how)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda t: t.transaction(operation=5),
+        lambda t: t.transaction(user_metadata={"a": 1}),
+        lambda t: t.transaction(info={"a": object()}),
+        lambda t: t.transaction(info={"a": float("nan")}),
+        lambda t: t.transaction(info={"a": "\ud800"}),
+        lambda t: t.transaction().app_transaction(5, 1),
+        lambda t: t.transaction().app_transaction("job", "1"),
+        lambda t: t.transaction().app_transaction("job", 1.5),
+        lambda t: t.transaction().app_transaction("job", 2**63),
+        lambda t: t.transaction().domain_metadata(5),
+        lambda t: t.transaction().domain_metadata("mine", {"a": 1}),
+        lambda t: t.transaction().set_metadata(name=5),
+        lambda t: t.transaction().delete("id = 1"),
+        lambda t: t.transaction().overwrite(ids(1), True),
+        lambda t: t.transaction().overwrite(ids(1), mp.col("id")),
+        lambda t: t.transaction().remove_files(None),
+        lambda t: t.history("all"),
+    ],
+)
+def test_arguments_that_would_spoil_the_log(tmp_path: Path, step: Callable[..., Any]) -> None:
+    table = append(new_table(tmp_path), ids(3))
+    with pytest.raises(TypeMismatchError):
+        step(table)
 
 
 def test_a_transaction_ends_once(tmp_path: Path) -> None:

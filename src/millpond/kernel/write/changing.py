@@ -32,14 +32,18 @@ from millpond.kernel.write.features import (
     writes_deletion_vectors,
 )
 from millpond.kernel.write.files import Target, write_rows
-from millpond.kernel.write.info import Operation
+from millpond.kernel.write.info import Operation, checked_info
 from millpond.kernel.write.pending import Pending
 from millpond.kernel.write.protocol import asked_features, needed_protocol
 from millpond.kernel.write.reshape import reshaped
 from millpond.kernel.write.rows import batches_of, checked
 from millpond.kernel.write.stats import record_count
-from millpond.plan.arguments import schema_of
+from millpond.plan.arguments import items_of, schema_of, text_of, whole_of, wrong
 from millpond.plan.arrow import to_arrow
+from millpond.plan.bind import bind_predicate
+from millpond.plan.expr import Expr
+from millpond.plan.scalars import fits
+from millpond.plan.types import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +53,6 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.arguments import AnySchema
     from millpond.plan.executor import Executor
-    from millpond.plan.expr import Expr
 
 ISOLATION: Final = "delta.isolationLevel"
 CHANGE_DATA: Final = "_change_data"
@@ -73,9 +76,9 @@ class Changing:
         self.store = open_store(table.location, settings=table.settings)
         self.isolation = _isolation(isolation, table.metadata)
         self.txn_id = str(uuid.uuid4())
-        self.operation = Operation(operation)
-        self.user_metadata = user_metadata
-        self.info = dict(info or {})
+        self.operation = Operation(_text(operation, "operation"))
+        self.user_metadata = _text(user_metadata, "user_metadata")
+        self.info = checked_info(info)
         self.base = table.snapshot
         self.view = table.snapshot
         """The table as it will be, but for its files."""
@@ -104,6 +107,7 @@ class Changing:
         schema = self.view.plain_schema
         rows = batches_of(data, schema, engine=self._engine)
         if predicate is not None:
+            bind_predicate(_condition(predicate), schema)
             rows = checked(rows, predicate, schema)
         check_may_remove(self.view)
         # First the new rows: they may be computed from the old ones.
@@ -117,7 +121,8 @@ class Changing:
         Rows are marked where the table allows deletion vectors; otherwise the files that hold them
         are written anew.
         """
-        self._step("DELETE", predicate=json.dumps([] if predicate is None else [str(predicate)]))
+        shown = [] if predicate is None else [str(_condition(predicate))]
+        self._step("DELETE", predicate=json.dumps(shown))
         check_may_remove(self.view)
         adds = self._live(predicate)
         self.reads.files |= {key_of(add) for add in adds if key_of(add) not in self.pending.adds}
@@ -168,7 +173,7 @@ class Changing:
 
     def _tell_deleted(self, touched: Sequence[Touched]) -> None:
         """Change data of rows that go while others of their file, now or before, stay."""
-        if not has_change_feed(self.metadata):
+        if not has_change_feed(self.metadata.configuration):
             return
         rewritten = self.pending.rewritten
         parts = [
@@ -236,7 +241,7 @@ class Changing:
         """Live files of the table, but no new ones, by their paths and in their order."""
         new = self.pending.adds
         live = {add["path"]: add for add in self._live() if key_of(add) not in new}
-        wanted = list(dict.fromkeys(paths))
+        wanted = list(dict.fromkeys(items_of(paths, "paths", "paths of live files")))
         missing = sorted(path for path in wanted if path not in live)
         if missing:
             raise CommitError(
@@ -255,6 +260,12 @@ class Changing:
             self.pending.is_counted = False
 
     def _checked_add(self, add: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            pa.array([dict(add)], to_arrow(ADD))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise SchemaError(
+                f"this is no add action: {error}", hint=f"members are: {', '.join(ADD.names)}"
+            ) from error
         unknown = [name for name in add if name not in ADD]
         missing = [name for name in ("path", "size", "modificationTime") if add.get(name) is None]
         if unknown or missing:
@@ -296,6 +307,7 @@ class Changing:
                 table=self.table.location,
                 hint="call set_metadata() first",
             )
+        name, description = _text(name, "name"), _text(description, "description")
         settings, features = asked_features(configuration or {})
         wanted = None if schema is None else schema_of(schema, "set_metadata(schema=)")
         metadata = reshaped(self.view, wanted, renamed, settings)
@@ -319,6 +331,9 @@ class Changing:
     def app_transaction(self, app_id: str, version: int) -> None:
         """Note how far an application has written; the same version again is a repetition."""
         self._step(None)
+        text_of(app_id, "app_transaction()", "the id of an application")
+        if not fits(whole_of(version, "app_transaction()", "a version"), LONG):
+            raise wrong("app_transaction()", "a version of at most 64 bits", version)
         self.pending.transactions[app_id] = version
 
     def domain_metadata(
@@ -326,6 +341,8 @@ class Changing:
     ) -> None:
         """Set or remove a domain."""
         self._step(None)
+        text_of(domain, "domain_metadata()", "the name of a domain")
+        text_of(configuration, "domain_metadata(configuration=)", "a text")
         if domain.startswith("delta."):
             raise CommitError(
                 f"domains that begin with 'delta.' are Delta's own: {domain!r}",
@@ -365,6 +382,16 @@ class Changing:
         old = [row for row in rows if key_of(row) not in self.pending.removes]
         new = self.pending.adds
         return [row for row in old if key_of(row) not in new] + list(new.values())
+
+
+def _condition(given: Any) -> Expr:
+    if not isinstance(given, Expr):
+        raise wrong("a predicate", "an expression", given, hint="such as col('id') == 1")
+    return given
+
+
+def _text(given: str | None, argument: str) -> str | None:
+    return None if given is None else text_of(given, f"{argument}=", "a text")
 
 
 def _isolation(given: Isolation | None, metadata: Metadata) -> Isolation:

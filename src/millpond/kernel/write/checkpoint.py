@@ -88,6 +88,8 @@ def write_checkpoint(
         )
     policy = table.metadata.configuration.get(POLICY, "").lower()
     v2 = snapshot.protocol.reads(V2_CHECKPOINT)
+    if kind not in (None, "classic", "v2"):
+        raise PlanError(f"unknown kind of checkpoint {kind!r}", hint="classic or v2")
     chosen = kind or ("v2" if v2 and policy == "v2" else "classic")
     if chosen == "v2" and not v2:
         raise PlanError(

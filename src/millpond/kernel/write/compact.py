@@ -15,6 +15,7 @@ from millpond.kernel.write.commit import encode_commit, log_path
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.listed import listed
 from millpond.kernel.write.state import plain
+from millpond.plan.arguments import whole_of
 from millpond.plan.expr import col
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def compact_log(table: DeltaTable, start: int, end: int) -> str:
 
     Readers that know it need none of those commits; a file that is there already says the same.
     """
-    if not 0 <= start < end <= table.version:
+    first, last = whole_of(start, "compact_log()"), whole_of(end, "compact_log()")
+    if not 0 <= first < last <= table.version:
         raise PlanError(
             f"versions {start} to {end} can't be compacted",
             hint=f"two or more versions up to {table.version}, oldest first",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CommitError, SchemaError
 from millpond.base.store import open_store
@@ -17,13 +18,15 @@ from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import table_location
 from millpond.kernel.segment import LogFile
 from millpond.kernel.table import DeltaTable, delta_table
+from millpond.kernel.times import ENABLED_TIME, ENABLED_VERSION
 from millpond.kernel.write.checksum import checksum, put_checksum
 from millpond.kernel.write.commit import encode_commit, log_path, put_commit
-from millpond.kernel.write.info import STATED_TIMES, Operation, engine_info
+from millpond.kernel.write.info import STATED_TIMES, Operation, checked_info, engine_info
 from millpond.kernel.write.listed import millis
 from millpond.kernel.write.mapped import unmapped, with_physical_names
 from millpond.kernel.write.protocol import MAPPING_MODE, asked_features, needed_protocol
-from millpond.plan.arguments import schema_of
+from millpond.kernel.write.shape import check_shape
+from millpond.plan.arguments import schema_of, text_of
 from millpond.plan.typejson import schema_to_json
 from millpond.plan.types import VARIANT, List, Map, Struct
 
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 
     from millpond.base.settings import Settings
     from millpond.plan.arguments import AnySchema
+
+_OF_HISTORY: Final = (ENABLED_VERSION, ENABLED_TIME)
+"""Properties that tell of another table's past when they are copied from there."""
 
 
 def create_table(
@@ -52,8 +58,12 @@ def create_table(
     """
     table = table_location(location)
     schema = schema_of(schema, "create_table(schema=)")
+    for text, what in ((name, "name"), (description, "description")):
+        if text is not None:
+            text_of(text, f"create_table({what}=)", "a text")
+    told = checked_info(info)
     given, features = asked_features(configuration or {})
-    plain = {key: value for key, value in given.items() if value is not None}
+    plain = {k: v for k, v in given.items() if v is not None and k not in _OF_HISTORY}
     made, known = with_physical_names(Struct(tuple(map(unmapped, schema))), plain)
     protocol = needed_protocol(made, known, features=features)
     if is_catalog_managed(protocol):
@@ -80,7 +90,7 @@ def create_table(
         "txnId": txn_id,
     }
     actions = (
-        ("commitInfo", {**dict(info or {}), **commit_info}),
+        ("commitInfo", {**told, **commit_info}),
         ("protocol", protocol.to_dict()),
         ("metaData", metadata.to_dict()),
     )
@@ -104,13 +114,11 @@ def create_table(
 def _check(
     schema: Struct, partition_by: Sequence[str], configuration: Mapping[str, str], table: str
 ) -> None:
-    if isinstance(partition_by, str):
+    if isinstance(partition_by, str) or not isinstance(partition_by, Collection):
         raise SchemaError(f"partition_by is a list of names, not {partition_by!r}")
     if not schema.fields:
         raise SchemaError("a table needs at least one column")
-    lowered = [field.name.lower() for field in schema]
-    if len(set(lowered)) < len(lowered):
-        raise SchemaError("two columns differ only in upper and lower case, which Delta forbids")
+    check_shape(schema, configuration)
     for name in partition_by:
         type_ = schema.field(name).type
         if isinstance(type_, Struct | List | Map) or type_ == VARIANT:

@@ -4,11 +4,13 @@ other names and fewer columns. Everything else is refused with both types in the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import SchemaError
 from millpond.kernel.write.mapped import ANNOTATIONS, unmapped
+from millpond.plan.arguments import text_of, wrong
 from millpond.plan.paths import Name, parse_path
 from millpond.plan.types import (
     BYTE,
@@ -30,7 +32,7 @@ from millpond.plan.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 TYPE_CHANGES: Final = "delta.typeChanges"
 WIDENING: Final = "delta.enableTypeWidening"
@@ -59,7 +61,12 @@ def evolved(
     millpond.base.errors.SchemaError: the column 'a' can't change from integer to long
       hint: set delta.enableTypeWidening to true, now or before
     """
-    names = {_path(path): name for path, name in (renamed or {}).items()}
+    if not isinstance(renamed, Mapping | None):
+        raise wrong("renamed=", "new names by old path", renamed, hint="such as {'lvl': 'level'}")
+    names = {
+        _path(path): text_of(name, "renamed=", "a column's new name")
+        for path, name in (renamed or {}).items()
+    }
     change = _Change(names, is_mapped, may_widen, frozenset(partition_columns))
     made = change.struct(old, new, ())
     unused = sorted(".".join(path) for path in names if path not in change.used)
@@ -72,7 +79,7 @@ def evolved(
 
 
 def _path(text: str) -> Path:
-    steps = parse_path(text)
+    steps = parse_path(text_of(text, "renamed=", "a column's old path"))
     return tuple(step.name for step in steps if isinstance(step, Name))
 
 
@@ -87,11 +94,6 @@ class _Change:
     """Of renamed columns at the top."""
 
     def struct(self, old: Struct, new: Struct, where: Path) -> Struct:
-        lowered = [f.name.lower() for f in new]
-        if len(set(lowered)) < len(lowered):
-            raise SchemaError(
-                "two columns differ only in upper and lower case, which Delta forbids"
-            )
         left = {f.name: f for f in old}
         fields = []
         for item in new:

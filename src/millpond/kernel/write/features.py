@@ -9,7 +9,7 @@ from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS
 from millpond.plan.types import VARIANT, DataType, List, Map, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from millpond.kernel.actions import Metadata, Protocol
     from millpond.kernel.snapshot import Snapshot
@@ -97,7 +97,7 @@ def _rules(schema: Struct, metadata: Metadata) -> Iterator[str]:
 
 def check_may_remove(snapshot: Snapshot) -> None:
     """Refuse to remove rows of an append-only table."""
-    if _is_set(snapshot.metadata, "delta.appendOnly"):
+    if _is_set(snapshot.metadata.configuration, "delta.appendOnly"):
         raise CommitError(
             f"{snapshot.table} is append-only: no row may be removed",
             table=snapshot.table,
@@ -107,14 +107,14 @@ def check_may_remove(snapshot: Snapshot) -> None:
 
 def writes_deletion_vectors(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether deletes mark rows instead of writing files anew."""
-    enabled = _is_set(metadata, "delta.enableDeletionVectors")
+    enabled = _is_set(metadata.configuration, "delta.enableDeletionVectors")
     return enabled and protocol.writes(DELETION_VECTORS) and protocol.reads(DELETION_VECTORS)
 
 
-def has_change_feed(metadata: Metadata) -> bool:
+def has_change_feed(configuration: Mapping[str, str]) -> bool:
     """Whether the change data feed is on."""
-    return _is_set(metadata, "delta.enableChangeDataFeed")
+    return _is_set(configuration, "delta.enableChangeDataFeed")
 
 
-def _is_set(metadata: Metadata, key: str) -> bool:
-    return metadata.configuration.get(key, "").lower() == "true"
+def _is_set(configuration: Mapping[str, str], key: str) -> bool:
+    return configuration.get(key, "").lower() == "true"

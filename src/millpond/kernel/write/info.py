@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from millpond.base.errors import TypeMismatchError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +23,18 @@ def engine_info() -> str:
     from importlib.metadata import version
 
     return f"Millpond/{version('millpond')}"
+
+
+def checked_info(info: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a caller adds to commitInfo; what JSON can't say would spoil the whole commit."""
+    try:
+        found = dict(info or {})
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeMismatchError(
+            f"info= can't be written as JSON: {error}", hint="give texts, numbers and lists of them"
+        ) from error
+    return found
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import SchemaError
 from millpond.kernel.write.evolve import WIDENING, evolved
 from millpond.kernel.write.mapped import check_mode_change, is_mapped, unmapped, with_physical_names
+from millpond.kernel.write.shape import check_shape
 from millpond.plan.typejson import schema_to_json
 from millpond.plan.types import Struct
 
@@ -47,6 +48,7 @@ def reshaped(
             may_widen=known.get(WIDENING, "").lower() == "true",
         )
     made, known = with_physical_names(made, known)
+    check_shape(made, known)
     if len(columns) == len(made):
         raise SchemaError(
             "no column would be left beside the partition columns", hint="keep at least one"

@@ -1,0 +1,51 @@
+"""Whether a schema can be one of a Delta table, before a commit says that it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from millpond.base.errors import SchemaError
+from millpond.kernel.snapshot import named_twice
+from millpond.kernel.write.features import has_change_feed
+from millpond.plan.types import DataType, List, Map, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OF_CHANGES: Final = ("_change_type", "_commit_version", "_commit_timestamp")
+
+
+def check_shape(schema: Struct, configuration: Mapping[str, str]) -> None:
+    """Refuse names that readers can't tell apart, and structs that files can't hold."""
+    twice = named_twice(schema)
+    if twice is not None:
+        raise SchemaError(
+            "two columns differ only in upper and lower case, which Delta forbids: "
+            f"{twice!r} is there twice",
+            hint="rename one of them",
+        )
+    if _has_empty_struct(schema):
+        raise SchemaError(
+            "a struct without members can't be stored in Parquet", hint="leave it out"
+        )
+    taken = [f.name for f in schema if f.name.lower() in _OF_CHANGES]
+    if taken and has_change_feed(configuration):
+        raise SchemaError(
+            f"the change data feed has a column {taken[0]!r} of its own",
+            hint="rename the table's, or leave delta.enableChangeDataFeed off",
+        )
+
+
+def _has_empty_struct(schema: Struct) -> bool:
+    todo: list[DataType] = [schema]
+    while todo:
+        type_ = todo.pop()
+        if isinstance(type_, Struct):
+            if not type_.fields:
+                return True
+            todo.extend(field.type for field in type_)
+        elif isinstance(type_, List):
+            todo.append(type_.element)
+        elif isinstance(type_, Map):
+            todo.extend((type_.key, type_.value))
+    return False
