@@ -87,10 +87,15 @@ def test_the_place_of_a_table(location: str | Path, place: str) -> None:
     assert table_location(location) == place
 
 
-@pytest.mark.parametrize("location", ["", None, 3])
+@pytest.mark.parametrize("location", ["", None, 3, "a\0b"])
 def test_what_is_no_place(location: object) -> None:
     with pytest.raises(ConfigError, match="no place of a table"):
         table_location(location)  # type: ignore[arg-type]
+
+
+def test_a_home_that_there_is_not() -> None:
+    with pytest.raises(ConfigError, match="no home directory"):
+        table_location("~nobody-of-this-name/t")
 
 
 def test_the_spellings_of_a_local_file_are_one() -> None:

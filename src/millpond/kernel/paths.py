@@ -30,7 +30,7 @@ def table_location(location: str | os.PathLike[str]) -> str:
     from pathlib import Path
 
     given: object = location
-    if not isinstance(given, str | os.PathLike) or not str(given):
+    if not isinstance(given, str | os.PathLike) or not str(given) or "\0" in str(given):
         raise ConfigError(
             f"{location!r} is no place of a table", hint="give a path or a URL such as s3://…"
         )
@@ -39,7 +39,10 @@ def table_location(location: str | os.PathLike[str]) -> str:
     if match is not None and match[1].lower() != "file":
         return text.rstrip("/")
     local = _local(text) if match is not None else text
-    return str(Path(local).expanduser().absolute()).rstrip("/") or "/"
+    try:
+        return str(Path(local).expanduser().absolute()).rstrip("/") or "/"
+    except RuntimeError as error:  # a home that there is not
+        raise ConfigError(f"{local} has no home directory", hint="write it out") from error
 
 
 def resolve(table: str, path: str) -> str:

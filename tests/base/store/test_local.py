@@ -81,6 +81,11 @@ print(" ".join(won), flush=True)
 """
 
 
+def test_a_name_that_no_directory_can_have(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="File name too long"):
+        LocalStore(tmp_path / ("n" * 300))
+
+
 def test_racing_processes_have_one_winner_for_each_name(tmp_path: Path) -> None:
     racers = [start(RACER, str(tmp_path), f"racer-{number};") for number in range(RACERS)]
     for racer in racers:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import resource
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +24,8 @@ from tests.kernel.write.tables import (
 
 import millpond as mp
 from millpond.base.errors import CommitError, StoreAccessError, StoreError
+from millpond.base.store import open_store
+from millpond.kernel.write import write_checkpoint
 from millpond.kernel.write.commit import Waiter, check_not_cleaned
 
 if TYPE_CHECKING:
@@ -178,6 +182,48 @@ def test_a_failing_upkeep_is_told_and_no_error(
         assert tx.commit().version == 2
     assert "the upkeep after version 2" in caplog.text
     whole(table, tmp_path, [0, 1, 2, 10])
+
+
+def test_a_new_tables_checksum_that_fails_is_told_and_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = only(lambda path: path.endswith(".crc"), broken_line)
+    store = FaultyStore(open_store(tmp_path / "new"), before=fault)
+    monkeypatch.setattr("millpond.kernel.write.create.open_store", lambda *_, **__: store)
+    with caplog.at_level(logging.WARNING):
+        assert new_table(tmp_path / "new").version == 0
+    assert "the checksum of the new table" in caplog.text
+
+
+def test_no_place_for_temporary_files(
+    table: DeltaTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with (
+        pytest.raises(StoreError, match="could not be put together on this machine"),
+        table.transaction() as tx,
+    ):
+        tx.append(ids(1, 10))
+    with pytest.raises(StoreError, match="could not be put together on this machine"):
+        write_checkpoint(table)
+    whole(table, tmp_path, [0, 1, 2])
+
+
+def test_no_space_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = new_table(tmp_path / "t", partition_by=["site"])
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(StoreError, match="File too large"), table.transaction() as tx:
+            tx.append([*ids(9, site="a"), *ids(9, site="b")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert not list((tmp_path / "scratch").iterdir())
+    whole(table, tmp_path / "t", [])
 
 
 def test_a_rollback_goes_on_where_a_file_can_not_be_removed(

@@ -47,7 +47,9 @@ class LocalStore:
         self._root = Path(root).expanduser().absolute()
         self._is_durable = durable
         self._directories = Directories(self._root, durable=durable)
-        if self._root.exists() and not self._root.is_dir():
+        with translated("", root=self._root):
+            is_taken = self._root.exists() and not self._root.is_dir()
+        if is_taken:
             raise StoreError(
                 f"{self._root} is not a directory",
                 path=str(self._root),

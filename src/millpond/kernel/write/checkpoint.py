@@ -40,6 +40,7 @@ from millpond.kernel.write.checksum import checksum, put_checksum
 from millpond.kernel.write.commit import log_path
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.files import put_own
+from millpond.kernel.write.scratch import on_this_machine
 from millpond.kernel.write.seal import SEAL, UNSEALED, sealed, stream_digest
 from millpond.plan.arrow import to_arrow
 
@@ -240,7 +241,10 @@ def _pairs(metadata: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _parquet(schema: pa.Schema) -> Iterator[tuple[Path, pq.ParquetWriter]]:
-    with tempfile.TemporaryDirectory(prefix="millpond-") as directory:
+    with (
+        on_this_machine("the checkpoint"),
+        tempfile.TemporaryDirectory(prefix="millpond-") as directory,
+    ):
         local = Path(directory) / "checkpoint.parquet"
         writer = pq.ParquetWriter(local, schema, compression="zstd")
         try:

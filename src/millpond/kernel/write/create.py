@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CommitError, SchemaError
+from millpond.base.errors import CommitError, SchemaError, StoreError
 from millpond.base.store import open_store
 from millpond.kernel.actions import Metadata
 from millpond.kernel.engines import log_engine
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from millpond.base.settings import Settings
     from millpond.plan.arguments import AnySchema
 
+_log = logging.getLogger("millpond.kernel")
 _OF_HISTORY: Final = (ENABLED_VERSION, ENABLED_TIME)
 """Properties that tell of another table's past when they are copied from there."""
 
@@ -102,7 +104,10 @@ def create_table(
             hint="open it with delta_table(), or choose another place",
         )
     found = checksum(protocol, metadata, files=0, size=0, txn_id=txn_id, stated_time=stated)
-    put_checksum(store, 0, found)
+    try:
+        put_checksum(store, 0, found)
+    except StoreError as error:
+        _log.warning("the checksum of the new table %s failed: %s", table, error)
     if not is_catalog_managed(protocol):
         return delta_table(location, version=0, settings=settings)
     meta = store.head(log_path(commit_name(0)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +17,7 @@ from millpond.base.errors import ObjectExistsError
 from millpond.kernel.partitions import directory, write_value
 from millpond.kernel.paths import encode
 from millpond.kernel.write.physical import arrow_schema, renamed
+from millpond.kernel.write.scratch import on_this_machine
 from millpond.kernel.write.seal import DIGEST, file_digest
 from millpond.kernel.write.stats import FileStatistics, Leaf, indexed_leaves
 from millpond.plan.types import Field, Struct
@@ -161,11 +164,13 @@ class _OpenFile:
         self.held: list[pa.RecordBatch] = []
         self.held_rows = self.held_bytes = 0
         self.schema = arrow_schema(schema)
-        with tempfile.NamedTemporaryFile(prefix="millpond-", suffix=".parquet", delete=False) as f:
-            self.local = Path(f.name)
-        self.writer = pq.ParquetWriter(
-            self.local, self.schema, compression=CODEC, write_page_index=True
-        )
+        with on_this_machine(self.path):
+            handle, name = tempfile.mkstemp(prefix="millpond-", suffix=".parquet")
+            os.close(handle)
+            self.local = Path(name)
+            self.writer = pq.ParquetWriter(
+                self.local, self.schema, compression=CODEC, write_page_index=True
+            )
 
     @property
     def size(self) -> int:
@@ -182,13 +187,15 @@ class _OpenFile:
     def flush(self) -> None:
         if self.held:
             table = pa.Table.from_batches(self.held)
-            self.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+            with on_this_machine(self.path):
+                self.writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self.held = []
         self.held_rows = self.held_bytes = 0
 
     def finish(self) -> WrittenFile:
         self.flush()
-        self.writer.close()
+        with on_this_machine(self.path):
+            self.writer.close()
         self.target.put.append(self.path)
         digest = file_digest(self.local)
         meta = put_own(self.target.store, self.path, self.local)
@@ -204,7 +211,8 @@ class _OpenFile:
         )
 
     def abandon(self) -> None:
-        self.writer.close()
+        with suppress(OSError):
+            self.writer.close()
         self.local.unlink(missing_ok=True)
 
 
