@@ -33,7 +33,7 @@ from millpond.base.errors import (
 )
 from millpond.kernel.table import delta_table
 from millpond.kernel.write import create_table
-from millpond.plan.types import BINARY, INTEGER, LONG, STRING, Field, List, Map, Struct
+from millpond.plan.types import BINARY, DATE, INTEGER, LONG, NULL, STRING, Field, List, Map, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -484,6 +484,10 @@ def test_partition_values_that_delta_can_not_hold(tmp_path: Path) -> None:
     with pytest.raises(TypeMismatchError, match="not UTF-8"), table.transaction() as tx:
         tx.append([{"id": 1, "p": b"fine"}, {"id": 2, "p": b"\xff"}])
     assert data_files(tmp_path) == set()
+    table = new_table(tmp_path / "days", Struct.of(id=LONG, p=DATE), partition_by=["p"])
+    late = pa.array([2_932_897], pa.int32()).cast(pa.date32())  # in the year 10000
+    with pytest.raises(TypeMismatchError, match="'p' is out of bounds"), table.transaction() as tx:
+        tx.append(pa.table({"id": [1], "p": late}))
 
 
 def test_create_refuses_what_can_not_be(tmp_path: Path) -> None:
@@ -491,6 +495,7 @@ def test_create_refuses_what_can_not_be(tmp_path: Path) -> None:
         (Struct(), [], "at least one column"),
         (Struct.of(a=LONG, A=LONG), [], "upper and lower case"),
         (Struct.of(a=LONG), ["a"], "by all of its columns"),
+        (Struct.of(a=LONG, b=NULL), ["b"], "can't be partitioned by 'b', which is a void"),
         (Struct.of(a=LONG, b=LONG, c=LONG), ["a", "a"], "twice"),
         (Struct.of(a=LONG, b=LONG), ["c"], "no column 'c'"),
     ]

@@ -29,7 +29,7 @@ from millpond.kernel.write.protocol import MAPPING_MODE, asked_features, needed_
 from millpond.kernel.write.shape import check_shape
 from millpond.plan.arguments import schema_of, text_of
 from millpond.plan.typejson import schema_to_json
-from millpond.plan.types import VARIANT, List, Map, Struct
+from millpond.plan.types import NULL, VARIANT, List, Map, Struct
 
 if TYPE_CHECKING:
     import os
@@ -126,7 +126,7 @@ def _check(
     check_shape(schema, configuration)
     for name in partition_by:
         type_ = schema.field(name).type
-        if isinstance(type_, Struct | List | Map) or type_ == VARIANT:
+        if isinstance(type_, Struct | List | Map) or type_ in (VARIANT, NULL):
             raise SchemaError(
                 f"a table can't be partitioned by {name!r}, which is a {type_}",
                 hint="partition by plain values",

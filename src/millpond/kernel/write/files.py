@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from millpond.base.errors import ObjectExistsError
+from millpond.base.errors import ObjectExistsError, TypeMismatchError
 from millpond.kernel.partitions import directory, write_value
 from millpond.kernel.paths import encode
 from millpond.kernel.write.physical import arrow_schema, renamed
@@ -243,7 +243,7 @@ def _split(
     for name in names:
         coded = batch.column(name).dictionary_encode(null_encoding="encode")
         type_ = schema.field(name).type
-        texts = [write_value(value, type_) for value in coded.dictionary.to_pylist()]
+        texts = [write_value(value, type_) for value in _values(coded.dictionary, name)]
         both = codes * len(texts) + coded.indices.to_numpy(zero_copy_only=False)
         # Only those that occur are counted on: the product of many columns would overflow.
         used, codes = np.unique(both, return_inverse=True)
@@ -255,3 +255,13 @@ def _split(
     edges = np.flatnonzero(np.diff(codes[order])) + 1
     for key, rows in zip(keys, np.split(order, edges), strict=True):
         yield key, pa.array(rows)
+
+
+def _values(array: pa.Array, column: str) -> list[Any]:
+    try:
+        return list(array.to_pylist())
+    except (ValueError, OverflowError) as error:
+        raise TypeMismatchError(
+            f"a value of the partition column {column!r} is out of bounds: {error}",
+            hint="partition values are of the years 1 to 9999",
+        ) from error
