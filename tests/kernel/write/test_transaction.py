@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from millpond.kernel.table import DeltaTable
     from millpond.kernel.write import Transaction
+    from millpond.plan.expr import Expr
 
 BOTH = pytest.mark.parametrize("configuration", [{}, MARKS], ids=["rewriting", "marking"])
 
@@ -96,6 +97,20 @@ def test_steps_of_one_transaction_see_each_other(
     table = table.update()
     assert same_for_both(table) == [5, 7, 11, 13, 17, 19, 100]
     assert data_files(tmp_path) == known_files(table)
+
+
+@BOTH
+@pytest.mark.parametrize("never", [mp.lit(False), mp.lit(None).cast("boolean")])
+def test_a_predicate_that_is_never_true(
+    tmp_path: Path, configuration: dict[str, str], never: Expr
+) -> None:
+    table = append(new_table(tmp_path, configuration=configuration), ids(3))
+    assert ours(table, predicate=never) == ours(table, predicate=never & (mp.col("id") == 1)) == []
+    assert len(table.files(never)) == 0
+    with table.transaction() as tx:
+        assert tx.delete(never) == 0
+        tx.overwrite([], never)
+    assert same_for_both(table.update()) == [0, 1, 2]
 
 
 @BOTH

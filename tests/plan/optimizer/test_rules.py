@@ -24,6 +24,7 @@ from millpond.plan.sources import CsvOptions, File, Scan, Stored, Values
 from millpond.plan.streams import Sql
 from millpond.plan.tree import find, topological
 from millpond.plan.types import LONG, STRING, Field, List, Map, Struct
+from millpond.testing.engine.parts import FirstOfKey
 
 if TYPE_CHECKING:
     from millpond.plan.node import Plan
@@ -164,6 +165,11 @@ def test_a_filter_that_is_never_true_leaves_an_empty_table(value: bool | None) -
     assert isinstance(best, Values)
     assert best.data.num_rows == 0
     assert best.schema == ABC
+
+
+def test_a_row_filter_sees_its_rows_though_none_are_kept() -> None:
+    plan = scan().filter_ordered(FirstOfKey("a")).filter(lit(False))
+    assert fold_constants(plan) is plan
 
 
 def test_keys_do_not_become_literals() -> None:

@@ -9,8 +9,8 @@ from millpond.plan.optimizer.empty import empty_like
 from millpond.plan.optimizer.simplify import simplify
 from millpond.plan.raising import can_raise
 from millpond.plan.rewrite import map_expressions
-from millpond.plan.rows import Filter, Project
-from millpond.plan.tree import transform
+from millpond.plan.rows import Filter, FilterOrdered, Project
+from millpond.plan.tree import topological, transform
 
 if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr
@@ -51,8 +51,10 @@ def _fold_filter(node: Filter) -> Plan:
     parts = conjuncts(predicate)
     constants = [part.value for part in parts if isinstance(part, BoundLiteral)]
     if any(value is not True for value in constants):
-        # One part that is never true is enough, unless another one has an error to report.
-        if not any(can_raise(part) for part in parts):
+        # One part that is never true is enough, unless another one has an error to report, or
+        # someone wants to know what a row filter below has seen.
+        sees = any(isinstance(below, FilterOrdered) for below in topological(node))
+        if not sees and not any(can_raise(part) for part in parts):
             return empty_like(node) or node
     elif constants:
         predicate = conjoin(tuple(p for p in parts if not isinstance(p, BoundLiteral)))
