@@ -130,6 +130,9 @@ def listed_commits(snapshot: Snapshot, rows: pa.Table) -> dict[int, LogFile]:
     return dict(sorted(builder.commits.items()))
 
 
+_ANEW: Final = "the log may have been cleaned up since the table was opened: open it anew"
+
+
 def log_error(table: str, error: MillpondError) -> MillpondError:
     """An unreadable file of a log by what it is, and what still works without it."""
     if not isinstance(error, SourceError) or f"/{LOG_DIRECTORY}/" not in error.path:
@@ -144,17 +147,18 @@ def log_error(table: str, error: MillpondError) -> MillpondError:
             f"the {kind} {name}{',' * is_sidecar} of {table} can't be read: {error.message}",
             table=table,
             path=error.path,
-            hint=f"if the log still holds every commit, remove {to_remove}, and the table "
+            hint=_ANEW
+            if error.missing
+            else f"if the log still holds every commit, remove {to_remove}, and the table "
             "is read without it; otherwise version=… before it may still be readable",
         )
     if parsed is None or parsed.kind == "checksum":
         return error
     before = parsed.version - 1
+    hint = f"version={before} may still be readable" if before >= 0 else "restore it from a backup"
     return CorruptLogError(
         f"the {parsed.kind} {name} of {table} can't be read: {error.message}",
         table=table,
         path=error.path,
-        hint=f"version={before} may still be readable"
-        if before >= 0
-        else "restore it from a backup",
+        hint=_ANEW if error.missing else hint,
     )

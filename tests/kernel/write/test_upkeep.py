@@ -12,7 +12,7 @@ from blake3 import blake3
 from tests.kernel.write.tables import FEED, MARKS, actions, append, ids, new_table, ours, theirs
 
 import millpond as mp
-from millpond.base.errors import CommitError, VersionNotFoundError
+from millpond.base.errors import CommitError, CorruptLogError, VersionNotFoundError
 from millpond.kernel.table import delta_table
 from millpond.kernel.write import clean_log, write_checkpoint
 from millpond.kernel.write.seal import DIGEST, SEAL, UNSEALED, is_intact, sealed
@@ -145,3 +145,17 @@ def test_a_log_is_cleaned_up_to_a_time(tmp_path: Path) -> None:
         clean_log(table, before="soon")  # type: ignore[arg-type]
     assert len(clean_log(table, before=now + timedelta(hours=1)).paths) > 3
     assert sorted(row["id"] for row in ours(delta_table(tmp_path))) == [0, 1, 2]
+
+
+def test_who_reads_a_version_that_was_cleaned_up_is_told_so(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    for number in range(3):
+        table = append(table, ids(1, number))
+        if number:
+            write_checkpoint(table)
+    old = [delta_table(tmp_path, version=number) for number in (1, 2)]
+    clean_log(table, before=datetime.now(UTC) + timedelta(hours=1))
+    for stale in old:  # one is read by commits, one by a checkpoint
+        with pytest.raises(CorruptLogError, match="open it anew"):
+            ours(stale)
+        assert sorted(row["id"] for row in ours(stale.update())) == [0, 1, 2]
