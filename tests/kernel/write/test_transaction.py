@@ -25,6 +25,7 @@ from tests.kernel.write.tables import (
 import millpond as mp
 from millpond.base.errors import (
     CommitError,
+    DataFileMissingError,
     PlanError,
     RepeatedTransactionError,
     SchemaError,
@@ -241,6 +242,15 @@ def test_remove_and_add_files(tmp_path: Path) -> None:
         table.transaction().remove_files([gone["path"], "nowhere"])
 
 
+FILE: dict[str, Any] = {
+    "path": "a",
+    "size": 1,
+    "modificationTime": 1,
+    "stats": '{"numRecords":1}',
+    "partitionValues": {"site": None, "day": "2024-05-31"},
+}
+
+
 @pytest.mark.parametrize(
     ("add", "message"),
     [
@@ -255,10 +265,16 @@ def test_remove_and_add_files(tmp_path: Path) -> None:
         ({"path": 5, "size": 1, "modificationTime": 1}, "no add action"),
         ({"path": "a", "size": 1, "modificationTime": 1, "stats": {}}, "no add action"),
         (5, "no add action"),
+        ({**FILE, "partitionValues": {"site": "a", "day": "soon"}}, "'soon' for 'day'.*no date"),
+        ({**FILE, "stats": "[1]"}, "no JSON object"),
+        ({**FILE, "stats": '{"numRecords":NaN}'}, "no JSON object"),
+        ({**FILE, "deletionVector": {"storageType": "i"}}, "does not allow"),
     ],
 )
 def test_add_actions_are_checked(tmp_path: Path, add: dict[str, Any], message: str) -> None:
-    table = new_table(tmp_path, partition_by=["site"])
+    schema = Struct.of(id=LONG, site=STRING, day=DATE)
+    table = new_table(tmp_path, schema, partition_by=["site", "day"])
+    table.transaction().add_files([FILE])
     with pytest.raises(SchemaError, match=message):
         table.transaction().add_files([add])
 
@@ -599,3 +615,11 @@ def test_tables_with_rules_that_nobody_checks_here(tmp_path: Path) -> None:
     other = create_table(tmp_path / "other", Struct((Field("x", Struct((nested,))),)))
     with pytest.raises(UnsupportedFeatureError, match="generated columns"):
         other.transaction()
+
+
+def test_a_live_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    table = append(new_table(tmp_path), ids(3))
+    (file,) = data_files(tmp_path)
+    (tmp_path / file).unlink()
+    with pytest.raises(DataFileMissingError, match=f"{file} is a live file of"):
+        table.transaction().delete(mp.col("id") == 1)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from millpond.base.errors import CommitError, PlanError, SchemaError
+from millpond.base.errors import CommitError, PlanError, SchemaError, SourceError
 from millpond.base.store import open_store
 from millpond.kernel.actions import ADD
+from millpond.kernel.data import missing_file
 from millpond.kernel.scan import ScanBuilder
+from millpond.kernel.write.adopt import check_described
 from millpond.kernel.write.conflicts import ISOLATIONS, Isolation, Reads, key_of
 from millpond.kernel.write.delete import (
     CHANGE_TYPE,
@@ -129,9 +131,12 @@ class Changing:
         self.reads.matches.append(_matcher(self.view, predicate))
         if predicate is None:
             return self._remove_all(adds)
-        touched = find_rows(
-            self.view, adds, predicate, engine=self._engine, log_engine=self._log_engine
-        )
+        try:
+            touched = find_rows(
+                self.view, adds, predicate, engine=self._engine, log_engine=self._log_engine
+            )
+        except SourceError as error:
+            raise missing_file(self.table.location, error) from error
         self._apply(touched)
         return sum(len(item.after) - len(item.before) for item in touched)
 
@@ -254,12 +259,13 @@ class Changing:
     def add_files(self, adds: Iterable[Mapping[str, Any]]) -> None:
         """Make files part of the table that are there already: add actions as dictionaries."""
         self._step("WRITE", mode="Append")
-        made = [self._checked_add(add) for add in adds]
+        protocol = self._protocol()
+        made = [self._checked_add(add, protocol) for add in adds]
         for add in made:
             self.pending.add(add)
             self.pending.is_counted = False
 
-    def _checked_add(self, add: Mapping[str, Any]) -> dict[str, Any]:
+    def _checked_add(self, add: Mapping[str, Any], protocol: Protocol) -> dict[str, Any]:
         try:
             pa.array([dict(add)], to_arrow(ADD))
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -284,6 +290,7 @@ class Changing:
                 f"the table is partitioned by {sorted(names)}",
                 hint="give a text or None for each of them, and for no other",
             )
+        check_described(self.view, protocol, add)
         return {"dataChange": True, **add, "partitionValues": given}
 
     def set_metadata(
