@@ -207,6 +207,9 @@ class DeltaTable:
             start, self.files_engine(engine), table=self.location
         )
         found = machine.run_to_terminal()
+        if found.metadata.id != self.metadata.id:
+            # Another table in its place: what the reader has kept of this one's log is not that's.
+            return delta_table(self.location, engine=engine, settings=self.settings)
         return self if found is self.snapshot else DeltaTable(found, self.settings, self._reader)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import resource
+import shutil
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from millpond.base.errors import CommitError, StoreAccessError, StoreError
 from millpond.base.store import open_store
 from millpond.kernel.write import write_checkpoint
 from millpond.kernel.write.commit import Waiter, check_not_cleaned
+from millpond.plan.types import STRING, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -303,3 +305,21 @@ def test_versions_whose_numbers_are_free_again(table: DeltaTable, tmp_path: Path
     (tmp_path / "_delta_log" / f"{4:020d}.json").unlink()
     check_not_cleaned(tx.store, 4, "t")
     check_not_cleaned(tx.store, 5, "t")
+
+
+@pytest.mark.parametrize("versions", [None, 0, 1, 4])
+def test_a_table_that_was_removed_or_made_anew(
+    table: DeltaTable, tmp_path: Path, versions: int | None
+) -> None:
+    shutil.rmtree(tmp_path / "_delta_log")
+    if versions is not None:
+        other = new_table(tmp_path, Struct.of(key=STRING))
+        for _ in range(versions):
+            other = append(other, [{"key": "a"}])
+    before = {file.name for file in tmp_path.rglob("*")}
+    reason = "no longer reaches version 1" if not versions else "another table at"
+    with pytest.raises(CommitError, match=reason), table.transaction() as tx:
+        tx.append(ids(1, 50))
+    assert {file.name for file in tmp_path.rglob("*")} == before
+    if versions is not None:
+        assert ours(table.update()) == [{"key": "a"}] * versions

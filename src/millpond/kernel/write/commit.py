@@ -29,6 +29,7 @@ from millpond.kernel.names import (
     parse_name,
     parse_staged_name,
     staged_name,
+    version_prefix,
 )
 from millpond.kernel.segment import LogFile
 from millpond.kernel.write.conflicts import Winner
@@ -133,21 +134,26 @@ def fate_of(store: Store, version: int, txn_id: str, error: BaseException) -> bo
 def check_not_cleaned(store: Store, base: int, table: str) -> None:
     """Refuse to go on from a version so old that commits after it have left the log.
 
-    Their numbers would be free again, and a commit put there would be lost behind a checkpoint.
+    Their numbers would be free again, and a commit put there would be lost behind a checkpoint. Or
+    the whole log is gone, or another one in its place that does not reach so far.
     """
     try:
         store.head(log_path(commit_name(base)))
     except ObjectNotFoundError:
-        after = log_path(commit_name(base))
+        after = log_path(version_prefix(base))
         names = (
             parse_name(file_name(m.path))
             for m in store.list(f"{LOG_DIRECTORY}/", start_after=after)
         )
-        newer = {(name.kind, name.version) for name in names if name and name.version > base}
-        if newer and ("commit", base + 1) not in newer:
+        found = {(n.kind, n.version) for n in names if n and n.kind in ("commit", "checkpoint")}
+        what = None
+        if not found:
+            what = "no longer reaches"
+        elif ("commit", base + 1) not in found and found != {("checkpoint", base)}:
+            what = "has been cleaned up beyond"
+        if what is not None:
             raise CommitError(
-                f"the log of {table} has been cleaned up beyond version {base}, on which this "
-                "transaction is based",
+                f"the log of {table} {what} version {base}, on which this transaction is based",
                 table=table,
                 hint="open the table anew and try again",
             ) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -79,6 +80,7 @@ class Transaction(Changing):
     _trying: int | None = None
     """The version whose put has begun, and whose answer is not there yet."""
     _stated: int | None = None
+    _base_checksum: dict[str, Any] | None = None
 
     def __enter__(self) -> Transaction:
         return self
@@ -169,6 +171,7 @@ class Transaction(Changing):
             return self._skip(repeated, on_repeated, self.base.version)
         self._complete()
         check_not_cleaned(self.store, self.base.version, self.table.location)
+        self._check_same_table()
         waiter = Waiter(retries=max_retries, table=self.table.location)
         version, attempts = self.base.version + 1, 0
         last_time = self._last_time()
@@ -190,6 +193,21 @@ class Transaction(Changing):
                 last_time = max(last_time or 0, time_of(winner) or 0) or None
                 version += 1
             waiter.again()
+
+    def _check_same_table(self) -> None:
+        """Refuse to write into a table that has been made anew in the place of this one."""
+        with suppress(StoreError):
+            self._base_checksum = read_checksum(self.store, self.base.version)
+        if not self._is_of_this_table(self._base_checksum):
+            raise CommitError(
+                f"there is another table at {self.table.location} than the one that was opened",
+                table=self.table.location,
+                hint="open it anew and try again",
+            )
+
+    def _is_of_this_table(self, known: Mapping[str, Any] | None) -> bool:
+        metadata = (known or {}).get("metadata")
+        return not isinstance(metadata, dict) or metadata.get("id") == self.base.metadata.id
 
     def _winner(self, version: int) -> Winner | None:
         try:
@@ -352,8 +370,10 @@ class Transaction(Changing):
         from millpond.kernel.write.checkpoint import write_checkpoint
 
         try:
-            counted = counted_on(read_checksum(self.store, version - 1), self.pending)
-            if counted is not None:
+            known = self._base_checksum if version - 1 == self.base.version else None
+            known = known or read_checksum(self.store, version - 1)
+            counted = counted_on(known, self.pending)
+            if counted is not None and self._is_of_this_table(known):
                 files, size = counted
                 found = checksum(
                     self._protocol(),
