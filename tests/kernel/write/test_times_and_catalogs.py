@@ -237,6 +237,15 @@ def test_what_a_catalog_refuses_is_taken_back(tmp_path: Path) -> None:
     assert data_files(tmp_path) == known_files(table)
 
 
+def test_what_is_published_is_not_taken_back(tmp_path: Path) -> None:
+    table = new_table(tmp_path)
+    tx = table.transaction()
+    tx.append(ids(3))
+    publish_commit(open_store(tmp_path), tx.stage())
+    tx.rollback()  # too late
+    assert id_list(ours(table.update())) == [0, 1, 2]
+
+
 def test_staging_minds_app_transactions(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     with table.transaction() as tx:

@@ -200,7 +200,7 @@ def stage_commit(store: Store, table: str, version: int, content: bytes) -> Stag
 
 
 def publish_commit(store: Store, staged: StagedCommit) -> None:
-    """Give a ratified commit its place in the log; doing so twice is harmless."""
+    """Give a ratified commit its place in the log, the older ones first; twice is harmless."""
     content = store.get(staged.path)
     target = log_path(commit_name(staged.version))
     try:

@@ -79,6 +79,8 @@ class Transaction(Changing):
     result: CommitResult | None = None
     _trying: int | None = None
     """The version whose put has begun, and whose answer is not there yet."""
+    _staged: int | None = None
+    """The version that was staged."""
     _stated: int | None = None
     _base_checksum: dict[str, Any] | None = None
 
@@ -138,6 +140,7 @@ class Transaction(Changing):
             self.rollback()
             raise
         self.pending.put.append(staged.path)
+        self._staged = version
         self.is_over = True
         return staged
 
@@ -150,10 +153,20 @@ class Transaction(Changing):
         return DeltaTable(snapshot, self.table.settings)
 
     def rollback(self) -> None:
-        """Give it up: everything that was put for it is removed."""
+        """Give it up: everything that was put for it is removed. What is published stays."""
         self.is_over = True
-        self._delete(self.pending.put)
+        if not self._is_published():
+            self._delete(self.pending.put)
         self.pending.put = []
+
+    def _is_published(self) -> bool:
+        """Whether what was staged is a version of the table now, or may be."""
+        if self._staged is None:
+            return False
+        try:
+            return is_ours(self.store, self._staged, self.txn_id)
+        except StoreError:  # files of no use are better than a table without its files
+            return True
 
     def _delete(self, paths: list[str]) -> None:
         for path in paths:
