@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.kernel.handmade import (
     Action,
@@ -499,6 +500,16 @@ def test_an_unreadable_checkpoint_is_named_and_what_still_works(tmp_path: Path, 
     if kind != "parquet, sidecars":
         file.unlink()
         assert live(tmp_path) == ["3", "4"]
+
+
+def test_a_checkpoint_whose_files_are_of_another_type(tmp_path: Path) -> None:
+    chain(tmp_path, 2)
+    file = checkpoint(tmp_path, 1, protocol(), metadata(), add("1"))
+    rows = pq.read_table(file)
+    texts = pa.array([None, None, "1"])
+    pq.write_table(rows.set_column(rows.schema.get_field_index("add"), "add", texts), file)
+    with pytest.raises(CheckpointError, match="column add of .* is .*string"):
+        live(tmp_path)
 
 
 def test_a_sidecar_that_is_gone(tmp_path: Path) -> None:

@@ -230,6 +230,18 @@ def test_other_types_are_errors_that_name_file_and_column(
     assert caught.value.path == path_
 
 
+@pytest.mark.parametrize("stored", [["x"], [[1]], [[{"x": 1}]]])
+def test_what_has_no_members_is_an_error_also_where_a_member_is_asked_for(
+    stored: Any, run: Any, tmp_path: Any
+) -> None:
+    path_ = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"v": stored}), path_)
+    scan = Scan("parquet", (File(path_),), t.Struct.of(v=t.Struct.of(x=t.LONG)))
+    for predicate in (path("v.x").is_not_null(), path("v.x") > 1):
+        with pytest.raises(SourceError, match=r"column v of .*a\.parquet"):
+            run(scan.filter(predicate))
+
+
 @pytest.mark.parametrize("rows", [3, 30_000])
 @pytest.mark.parametrize(
     ("stored", "wanted", "misfit"),

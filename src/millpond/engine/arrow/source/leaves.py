@@ -149,15 +149,21 @@ class Layout:
             type_ = child
         return False
 
-    def has(self, steps: tuple[str, ...]) -> bool:
-        """Whether a place exists in this file."""
+    def lacks(self, steps: tuple[str, ...]) -> bool:
+        """Whether a place does not exist in this file, so that all is null there.
+
+        What should have members and has none may hold anything: who reads it sees that.
+        """
         column = self.columns.get(steps[0])
-        type_ = None if column is None else column.type
+        if column is None:
+            return True
+        type_ = column.type
         for step in steps[1:]:
-            if type_ is None:
-                return False
-            type_ = _child(type_, step)
-        return type_ is not None
+            child = _child(type_, step)
+            if child is None:
+                return at.is_struct(type_)
+            type_ = child
+        return False
 
 
 def _child(type_: pa.DataType, step: str) -> pa.DataType | None:

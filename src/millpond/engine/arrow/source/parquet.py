@@ -135,7 +135,7 @@ class ParquetSource:
         if constant is not None:
             return constant_bounds(constant.value, type_) if len(steps) == 1 else None
         steps = self.layout.steps(steps)
-        if not self.layout.has(steps):
+        if self.layout.lacks(steps):
             return ALL_NULL
         leaf = self.layout.leaf(steps)
         if leaf is None:
