@@ -393,6 +393,13 @@ class TestPhases:
             phase.next(listing((COMMITS[2], 1)))
         assert "from version 1 on" in str(caught.value)
 
+    def test_a_difference_over_very_many_versions_that_are_gone(self) -> None:
+        checkpoint = names.checkpoint_name(names.MAX_VERSION)
+        phase = ListSince("/t", ScanBuilder(snapshot(checkpoint)).build(), 3)
+        with pytest.raises(VersionNotFoundError, match="no commit 4 any more") as caught:
+            phase.next(listing((checkpoint, 1)))
+        assert f"from version {names.MAX_VERSION} on" in str(caught.value)
+
     @pytest.mark.parametrize("since", [-2, 3, True, "1"])
     def test_a_difference_from_nowhere(self, since: Any) -> None:
         with pytest.raises(VersionNotFoundError):

@@ -98,6 +98,12 @@ def test_empty_checkpoints_and_compactions_do_not_count_but_empty_commits_do() -
             r"without a checkpoint \(that of version 2 lacks part 2 of 3\)",
         ),
         ([*commits(0, 4), names.checkpoint_name(2)], "lacks version 3"),
+        (commits(0, names.MAX_VERSION), "lacks versions 1, 2, 3, 4, 5, …"),
+        (commits(names.MAX_VERSION), f"begins at version {names.MAX_VERSION}, without"),
+        (
+            [*commits(3, 4), names.part_name(2, 2, 9_999_999_999)],
+            "lacks parts 1, 3, 4, 5, 6 of 9999999999",
+        ),
     ],
 )
 def test_gaps_are_named(listed: list[str], message: str) -> None:

@@ -30,7 +30,7 @@ from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Te
 from millpond.kernel.names import version_prefix
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import resolve_all
-from millpond.kernel.phase import BasePhase, list_log, listed_commits, scan_log, together
+from millpond.kernel.phase import BasePhase, lacking, list_log, listed_commits, scan_log, together
 from millpond.kernel.times import commit_times
 from millpond.kernel.widening import as_declared, scanned
 from millpond.plan.arrow import to_arrow, to_arrow_schema
@@ -94,9 +94,8 @@ class ListRange(BasePhase):
     def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
         """Read them, if they are all there."""
         found = listed_commits(self.snapshot, rows)
-        wanted = range(self.start, self.snapshot.version + 1)
-        missing = [v for v in wanted if v not in found]
-        if missing:
+        missing = lacking(found, self.start, self.snapshot.version)
+        if missing is not None:
             later = missing[-1] + 1
             raise VersionNotFoundError(
                 f"the log of {self.table} has no commit {missing[0]} any more",
@@ -105,7 +104,7 @@ class ListRange(BasePhase):
                 if later in found
                 else "only the table's rows can be read",
             )
-        commits = tuple(found[v] for v in wanted)
+        commits = tuple(found[v] for v in range(self.start, self.snapshot.version + 1))
         return Consume(ReadRange(self.table, self.snapshot, commits))
 
 

@@ -19,7 +19,7 @@ from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
 from millpond.plan.types import BINARY, LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     import pyarrow as pa
 
@@ -128,6 +128,13 @@ def listed_commits(snapshot: Snapshot, rows: pa.Table) -> dict[int, LogFile]:
     for file in snapshot.segment.commits:
         builder.commits[file.name.version] = file
     return dict(sorted(builder.commits.items()))
+
+
+def lacking(found: Container[int], first: int, last: int) -> tuple[int, int] | None:
+    """The first and the last of these versions that were not found; None if all were."""
+    least = next((v for v in range(first, last + 1) if v not in found), None)
+    most = next((v for v in range(last, first - 1, -1) if v not in found), None)
+    return None if least is None or most is None else (least, most)
 
 
 _ANEW: Final = "the log may have been cleaned up since the table was opened: open it anew"

@@ -24,6 +24,7 @@ from millpond.kernel.names import SIDECARS, version_prefix
 from millpond.kernel.paths import resolve
 from millpond.kernel.phase import (
     BasePhase,
+    lacking,
     list_log,
     listed_commits,
     log_error,
@@ -371,8 +372,8 @@ class ListSince(BasePhase):
         """Read them, if they are all there."""
         snapshot = self.files.snapshot
         found = listed_commits(snapshot, rows)
-        missing = [v for v in range(self.since + 1, snapshot.version + 1) if v not in found]
-        if missing:
+        missing = lacking(found, self.since + 1, snapshot.version)
+        if missing is not None:
             raise VersionNotFoundError(
                 f"what changed between {self.since} and {snapshot.version} of {self.table} "
                 f"is not known: the log has no commit {missing[0]} any more",

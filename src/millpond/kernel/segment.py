@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from millpond.base.errors import (
@@ -101,6 +102,8 @@ class LogSegment:
 
 
 _EMPTY_MATTERS: Final = ("commit", "checksum")
+_SHOWN: Final = 5
+"""So many of the missing versions and parts are named."""
 
 
 @dataclass(slots=True)
@@ -196,16 +199,19 @@ class LogSegmentBuilder:
         return None
 
     def _check_gaps(self, first: int, version: int, checkpoint: Checkpoint | None) -> None:
-        missing = [v for v in range(first, version + 1) if v not in self.commits]
+        # Of a name with a very high version, as many may be missing: only those shown are counted.
+        lacking = (v for v in range(first, version + 1) if v not in self.commits)
+        missing = list(islice(lacking, _SHOWN + 1))
         if not missing:
             return
         start = min(self.commits)
-        if checkpoint is None and self.has_newer and missing == list(range(start)):
+        begins_late = checkpoint is None and len(self.commits) == version - start + 1
+        if begins_late and self.has_newer:
             raise self._cleaned_up()
-        if checkpoint is None and missing == list(range(start)):
+        if begins_late:
             what = f"its log begins at version {start}, without a checkpoint{self._lacking()}"
         else:
-            shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+            shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" * (len(missing) > _SHOWN))
             what = f"its log lacks version{'' if len(missing) == 1 else 's'} {shown}"
         before = missing[0] - 1
         readable = (
@@ -228,9 +234,10 @@ class LogSegmentBuilder:
             names = [file.name for file in self.checkpoints[version] if file.name.parts is not None]
             for count in sorted({name.parts for name in names if name.parts}):
                 there = {name.part for name in names if name.parts == count}
-                lost = [str(part) for part in range(1, count + 1) if part not in there]
+                absent = (str(part) for part in range(1, count + 1) if part not in there)
+                lost = list(islice(absent, _SHOWN))
                 if lost:
-                    parts = f"part{'' if len(lost) == 1 else 's'} {', '.join(lost[:5])} of {count}"
+                    parts = f"part{'' if len(lost) == 1 else 's'} {', '.join(lost)} of {count}"
                     return f" (that of version {version} lacks {parts})"
         return ""
 
