@@ -17,7 +17,13 @@ from millpond.kernel.names import LogName, commit_name
 from millpond.kernel.open import ListLog, Wanted
 from millpond.kernel.segment import LogFile, LogSegment
 from millpond.kernel.snapshot import Snapshot
-from millpond.kernel.times import CommitTimes, commit_times, to_millis, version_at
+from millpond.kernel.times import (
+    CommitTimes,
+    commit_times,
+    first_stated,
+    to_millis,
+    version_at,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +75,9 @@ def test_the_latest_version_at_or_before_a_moment() -> None:
     assert "version 3 of 1970" in str(caught.value)
     with pytest.raises(VersionNotFoundError, match="ms"):
         version_at(times, -(10**18), "t")
+    with pytest.raises(VersionNotFoundError) as caught:
+        version_at({3: 10**18}, 9, "t")
+    assert f"version 3 of {10**18} ms" in str(caught.value)
 
 
 def snapshot(**configuration: str) -> Snapshot:
@@ -123,6 +132,12 @@ class TestCommitTimes:
         assert "[4 files]" in str(CommitTimes("/t", wanted, files, snapshot(**on)).plan())
         on["inCommitTimestampEnablementVersion"] = "3"
         assert "[1 file]" in str(CommitTimes("/t", wanted, files, snapshot(**on)).plan())
+        on["inCommitTimestampEnablementVersion"] = "4"
+        assert "[0 files]" in str(CommitTimes("/t", wanted, files, snapshot(**on)).plan())
+
+    @pytest.mark.parametrize("text", ["²", "9" * 5000, "-1", ""])
+    def test_what_is_no_version_is_the_first(self, text: str) -> None:
+        assert first_stated(snapshot(inCommitTimestampEnablementVersion=text)) == 0
 
 
 def test_a_table_by_the_times_of_its_files(tmp_path: Path) -> None:
@@ -165,8 +180,9 @@ def test_a_moment_whose_version_was_cleaned_up(tmp_path: Path) -> None:
         delta_table(tmp_path, timestamp=NOON)
 
 
-def test_a_checkpoint_alone_has_no_time(tmp_path: Path) -> None:
-    checkpoint(tmp_path, 2, protocol(), metadata(), add("0"))
+@pytest.mark.parametrize("configuration", [{}, {"enableInCommitTimestamps": "true"}])
+def test_a_checkpoint_alone_has_no_time(tmp_path: Path, configuration: dict[str, str]) -> None:
+    checkpoint(tmp_path, 2, protocol(), metadata(**configuration), add("0"))
     assert delta_table(tmp_path).version == 2
     with pytest.raises(VersionNotFoundError, match="no time is known"):
         delta_table(tmp_path, timestamp=NOON)

@@ -7,6 +7,7 @@ timestamps, it is the one that the commit itself states.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -33,6 +34,7 @@ ENABLED: Final = IN_COMMIT_TIMESTAMPS
 ENABLED_VERSION: Final = "delta.inCommitTimestampEnablementVersion"
 ENABLED_TIME: Final = "delta.inCommitTimestampEnablementTimestamp"
 _STATED: Final = log_columns(commitInfo=Struct.of(inCommitTimestamp=LONG))
+_VERSION: Final = re.compile(r"[0-9]{1,19}")
 
 
 def to_millis(moment: dt.datetime | str | int, table: str) -> int:
@@ -63,7 +65,7 @@ def has_stated_times(snapshot: Snapshot) -> bool:
 def first_stated(snapshot: Snapshot) -> int:
     """The first version whose commit states its own time."""
     text = snapshot.metadata.configuration.get(ENABLED_VERSION, "0")
-    return int(text) if text.isdigit() else 0
+    return int(text) if _VERSION.fullmatch(text) else 0
 
 
 def commit_times(commits: Iterable[LogFile], stated: Mapping[int, int]) -> dict[int, int]:
@@ -90,9 +92,11 @@ class CommitTimes(BasePhase):
         """The stated times, where the table has them; otherwise no row."""
         from millpond.plan.sources import Scan
 
-        first = first_stated(self.snapshot)
-        files = [file for file in self.commits if file.name.version >= first]
-        if not files or not has_stated_times(self.snapshot):
+        files: list[LogFile] = []
+        if has_stated_times(self.snapshot):
+            first = first_stated(self.snapshot)
+            files = [file for file in self.commits if file.name.version >= first]
+        if not files:
             return Scan("json", (), _STATED)
         stated = path("commitInfo.inCommitTimestamp").is_not_null()
         return together(scan_log(files, _STATED)).filter(stated)
@@ -143,11 +147,10 @@ def version_at(times: Mapping[int, int], millis: int, table: str) -> int:
     versions, moments = list(times), list(times.values())
     position = bisect_right(moments, millis)
     if not position:
-        first = dt.datetime.fromtimestamp(moments[0] / 1000, dt.UTC)
         raise VersionNotFoundError(
             f"{table} has no version as old as {_shown(millis)}",
             table=table,
-            hint=f"the oldest is version {versions[0]} of {first.isoformat()}",
+            hint=f"the oldest is version {versions[0]} of {_shown(moments[0])}",
         )
     return versions[position - 1]
 
