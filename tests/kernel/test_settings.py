@@ -144,6 +144,10 @@ class TestReadHistory:
         found = self.history((2, '{"timestamp": 7, "inCommitTimestamp": 9}'))
         assert found[0]["timestamp"] == 9
 
+    def test_versions_and_times_are_not_a_matter_of_what_commits_say(self) -> None:
+        found = self.history((2, '{"version": 7, "timestamp": null, "inCommitTimestamp": true}'))
+        assert found[0] == {"version": 2, "timestamp": 50, "inCommitTimestamp": True}
+
     @pytest.mark.parametrize("text", ["[]", "3", "nonsense"])
     def test_what_is_no_object_says_nothing(self, text: str) -> None:
         assert self.history((2, text))[0] == {"version": 2, "timestamp": 50}

@@ -142,13 +142,14 @@ class ReadHistory(BasePhase):
         stated = {
             version: info["inCommitTimestamp"]
             for version, info in infos.items()
-            if isinstance(info.get("inCommitTimestamp"), int)
+            if type(info.get("inCommitTimestamp")) is int
         }
         times = commit_times(self.commits, stated)
         history = []
         for file in reversed(self.shown):
             version = file.name.version
             info = infos.get(version, {})
-            time = stated.get(version, info.get("timestamp", times[version]))
-            history.append({"version": version, **info, "timestamp": time})
+            said = info.get("timestamp")
+            time = stated.get(version, said if type(said) is int else times[version])
+            history.append({"version": version, **info} | {"version": version, "timestamp": time})
         return Terminus(history)
