@@ -326,6 +326,24 @@ def test_metadata_in_the_middle_is_looked_at() -> None:
         phase.next(actions({"version": 0, "metaData": {"id": "x"}}))
 
 
+def test_a_time_that_is_in_no_calendar() -> None:
+    phase = ReadRange("/t", snapshot(0), (file(0),))
+    with pytest.raises(CorruptLogError, match="commit 0 of /t states the time 1000000000000000 ms"):
+        phase.next(actions({"version": 0, "commitInfo": {"inCommitTimestamp": 10**15}}))
+
+
+@pytest.mark.parametrize("count", ["-1", "true", "1e1", "100000000000000"])
+def test_counts_of_rows_that_can_not_be_are_not_believed(tmp_path: Path, count: str) -> None:
+    before = numbers(tmp_path, "a", *range(5))
+    both = ["deletionVectors"], ["deletionVectors", "changeDataFeed"]
+    commit(tmp_path, 0, protocol(features=both[0], writer_features=both[1]), metadata(**ON), before)
+    vector = inline(np.array([1])).to_dict()
+    after = add("a", stats=f'{{"numRecords": {count}}}', deletionVector=vector)
+    commit(tmp_path, 1, remove("a"), after)
+    found = delta_table(tmp_path).changes(1).to_arrow().select(["n", "_change_type"])
+    assert sorted_rows(found) == [(1, "delete")]
+
+
 def test_no_changes_are_an_empty_table(tmp_path: Path) -> None:
     begin(tmp_path, **ON)
     commit(tmp_path, 1, add("x", dataChange=False))

@@ -66,6 +66,11 @@ ACTIONS: Final = log_columns(
     commitInfo=Struct.of(inCommitTimestamp=LONG),
 )
 
+_LAST_MILLIS: Final = 253_402_300_799_999
+"""The end of the year 9999."""
+_MOST_ROWS: Final = 1 << 31
+"""A file with more is counted: statistics that say so are more likely wrong."""
+
 
 @dataclass(frozen=True)
 class FileChange:
@@ -139,6 +144,7 @@ class ReadRange(BasePhase):
             if info["inCommitTimestamp"] is not None
         }
         times = commit_times(self.commits, stated)
+        self._check_times(times)
         changes: list[FileChange] = []
         for version, millis in times.items():
             actions = by_version.get(version, {})
@@ -146,6 +152,16 @@ class ReadRange(BasePhase):
                 self._check_enabled(version, metadata)
             changes += _of_commit(version, millis, actions)
         return Terminus(tuple(changes))
+
+    def _check_times(self, times: Mapping[int, int]) -> None:
+        for version, millis in times.items():
+            if abs(millis) > _LAST_MILLIS:
+                raise CorruptLogError(
+                    f"commit {version} of {self.table} states the time {millis} ms, "
+                    "which is in no calendar",
+                    table=self.table,
+                    hint="read the changes before it or after it",
+                )
 
     def _check_enabled(self, version: int, metadata: Mapping[str, Any]) -> None:
         try:
@@ -321,7 +337,7 @@ class TableChanges:
             count = json.loads(file.get("stats") or "{}").get("numRecords")
         except (ValueError, AttributeError):
             count = None
-        if isinstance(count, int):
+        if type(count) is int and 0 <= count < _MOST_ROWS:
             return count
         paths = resolve_all(self.table.location, pa.array([file["path"]]))
         scan = DynamicScan(Values(pa.table({"path": paths})), "parquet", Struct())
