@@ -183,6 +183,14 @@ def test_partition_values_that_are_missing_altogether(tmp_path: Path) -> None:
         delta_table(tmp_path).scan().to_arrow()
 
 
+def test_a_partition_value_that_is_null_and_never_should_be(tmp_path: Path, engine: str) -> None:
+    schema = Struct((Field("n", LONG), Field("p", STRING, False)))
+    file = numbers(tmp_path, "x.parquet", 1, partitionValues={"p": None})
+    commit(tmp_path, 0, protocol(), metadata(schema, ["p"]), file)
+    with pytest.raises(CorruptLogError, match="has no value of 'p', which is never null"):
+        delta_table(tmp_path).scan().to_arrow(engine=engine)
+
+
 def test_schemas_grow_and_files_have_more(tmp_path: Path, engine: str) -> None:
     begin(tmp_path, numbers(tmp_path, "old.parquet", 1))
     member = Struct.of(a=LONG, b=STRING)

@@ -152,6 +152,12 @@ def partition_arrays(snapshot: Snapshot, values: pa.ChunkedArray) -> dict[str, p
             column=name,
             table=snapshot.table,
         )
+        if not field.nullable and found[name].null_count:
+            raise CorruptLogError(
+                f"a file of {snapshot.table} has no value of {name!r}, which is never null",
+                table=snapshot.table,
+                hint="an older version may still be readable",
+            )
     return found
 
 
