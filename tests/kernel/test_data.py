@@ -267,6 +267,18 @@ def test_deleted_rows_are_left_out(tmp_path: Path, engine: str) -> None:
     assert sorted(some["n"].to_pylist()) == [n for n in left if n > 10]
 
 
+def test_a_vector_that_deletes_rows_far_behind_the_last(tmp_path: Path, engine: str) -> None:
+    vector = inline(np.array([1, 5, 1 << 40, 1 << 62])).to_dict()
+    files = [
+        numbers(tmp_path, "a.parquet", *range(3), deletionVector=vector),
+        numbers(tmp_path, "b.parquet", *range(10), deletionVector=INLINE),
+    ]
+    commit(tmp_path, 0, protocol(features=["deletionVectors"]), metadata(), *files)
+    found = delta_table(tmp_path).scan().to_arrow(engine=engine)
+    left = [0, 2, *(n for n in range(10) if n not in DELETED)]
+    assert sorted(found["n"].to_pylist()) == sorted(left)
+
+
 def test_positions_count_rows_that_statistics_rule_out(tmp_path: Path) -> None:
     file = numbers(tmp_path, "a.parquet", *range(30), deletionVector=INLINE)
     pq.write_table(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from millpond.base.errors import MillpondError
+from millpond.engine.spark.stored import footer_bytes
 from millpond.engine.spark.types import to_spark
 from millpond.plan.types import INTEGER
 
@@ -19,20 +21,35 @@ if TYPE_CHECKING:
 
 WORD_BITS = 64
 _LOG_BITS = 6
+_MANY_ROWS = 1 << 27
+"""Whether a file has more rows than this is looked up: as many bits are 16 MB."""
 
 
-def words_of(positions: Sequence[int]) -> NDArray[np.int64]:
-    """The positions as bits, up to the last one.
+def words_of(positions: Sequence[int], path: str = "") -> NDArray[np.int64]:
+    """The positions as bits, up to the last one that the file at this path may have.
 
     >>> words_of([0, 3, 64]).tolist()
     [9, 1]
     """
     at = np.asarray(positions, dtype=np.int64)
+    if len(at) and at.max() >= _MANY_ROWS:
+        at = at[at < _row_count(path)]
     if not len(at):
         return np.array([], np.int64)
     is_deleted = np.zeros((int(at.max()) // WORD_BITS + 1) * WORD_BITS, dtype=np.bool_)
     is_deleted[at] = True
     return np.packbits(is_deleted, bitorder="little").view("<i8")
+
+
+def _row_count(path: str) -> int:
+    """How many rows a file has; of one that can't be read Spark says why."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(pa.BufferReader(footer_bytes(path))).num_rows)
+    except (OSError, pa.ArrowException, MillpondError):
+        return 0
 
 
 def word_number(row: Column, context: Context) -> Column:

@@ -64,7 +64,7 @@ def _parts(files: list[SourceFile]) -> Iterator[list[_Known]]:
     part: list[_Known] = []
     count = 0
     for number, file in enumerate(files):
-        words = words_of(() if file.deleted is None else file.deleted)
+        words = words_of(() if file.deleted is None else file.deleted, file.path)
         if part and (len(part) == _MOST_FILES or count + len(words) > _MOST_WORDS):
             yield part
             part, count = [], 0

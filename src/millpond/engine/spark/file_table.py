@@ -90,7 +90,7 @@ def file_table(scan: FileScan, files: list[SourceFile], names: Names) -> tuple[p
         columns.append([_constant(file.constants[position], type_) for file in files])
     if any(file.deleted is not None for file in files):
         fields.append(Field(names.words, List(LONG)))
-        columns.append([None if f.deleted is None else words_of(f.deleted) for f in files])
+        columns.append([None if f.deleted is None else words_of(f.deleted, f.path) for f in files])
     schema = Struct(tuple(fields))
     arrays = [
         pa.array(values, to_arrow(field.type))
