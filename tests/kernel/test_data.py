@@ -74,6 +74,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from millpond.plan.expr import Expr
+
 ENGINES = ["arrow", pytest.param("spark", marks=pytest.mark.spark)]
 
 
@@ -214,6 +216,39 @@ def test_schemas_grow_and_files_have_more(tmp_path: Path, engine: str) -> None:
     assert delta_table(tmp_path, version=0).scan().to_arrow().to_pydict() == {"n": [1]}
     few = delta_table(tmp_path).scan(["s", "v"], col("n") == 2).to_arrow(engine=engine)
     assert few.to_pydict() == {"s": ["s"], "v": [None]}
+
+
+NAN = float("nan")
+FLOATS = [1.0, NAN, -0.0]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        (col("x") > 5, [NAN]),
+        (col("x") != 1, [NAN, -0.0]),
+        (~(col("x") <= 1), [NAN]),
+        (~col("x").isin([1.0, 2.0]), [NAN, -0.0]),
+        (col("x") == NAN, [NAN]),
+        (col("x") == 0, [-0.0]),
+        (col("x").isin([0.0, 3.0]), [-0.0]),
+        (col("x") >= 1, [1.0, NAN]),
+        (col("x") < 1, [-0.0]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("type_", [pa.float32(), pa.float64()], ids=str)
+def test_limits_of_row_groups_do_not_tell_of_nan(
+    tmp_path: Path, engine: str, type_: pa.DataType, predicate: Expr, expected: list[float]
+) -> None:
+    files = [
+        data(tmp_path, f"{n}.parquet", {"x": pa.array([1.0, x], type_)})
+        for n, x in enumerate(FLOATS)
+    ]
+    schema = Struct.of(x=FLOAT if type_ == pa.float32() else DOUBLE)
+    begin(tmp_path, *files, schema=schema)
+    found = delta_table(tmp_path).scan(predicate=predicate).to_arrow(engine=engine)
+    assert {*map(repr, found["x"].to_pylist())} == {*map(repr, expected)}
 
 
 def test_a_missing_column_that_is_never_null(tmp_path: Path, engine: str) -> None:

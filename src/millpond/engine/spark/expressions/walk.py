@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.expressions.calls import call
 from millpond.engine.spark.expressions.casts import cast
+from millpond.engine.spark.expressions.floats import negated, unjudged
 from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import made_for
@@ -58,6 +59,7 @@ class Expressions:
         self, root: BoundExpr, element: Column | None, element_type: DataType | None
     ) -> Column:
         done: dict[int, Column] = {}
+        below_not = negated(root)
         stack: list[tuple[BoundExpr, bool]] = [(root, False)]
         while stack:
             node, expanded = stack.pop()
@@ -73,6 +75,7 @@ class Expressions:
                 done[id(node)] = self._path(node, element, element_type)
             else:
                 with made_for(node, self.api):
+                    args = unjudged(node, args, self.api, is_negated=id(node) in below_not)
                     done[id(node)] = self._build(node, args)
         return done[id(root)]
 
