@@ -508,7 +508,7 @@ def test_a_checkpoint_whose_files_are_of_another_type(tmp_path: Path) -> None:
     rows = pq.read_table(file)
     texts = pa.array([None, None, "1"])
     pq.write_table(rows.set_column(rows.schema.get_field_index("add"), "add", texts), file)
-    with pytest.raises(CheckpointError, match="column add of .* is .*string"):
+    with pytest.raises(CheckpointError, match=r"column add of .* is .*string"):
         live(tmp_path)
 
 

@@ -161,7 +161,7 @@ class Layout:
         for step in steps[1:]:
             child = _child(type_, step)
             if child is None:
-                return at.is_struct(type_)
+                return bool(at.is_struct(type_))
             type_ = child
         return False
 
