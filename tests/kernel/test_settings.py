@@ -119,7 +119,9 @@ def test_a_whole_log(tmp_path: Path, kind: str) -> None:
 
 
 class TestReadHistory:
-    def history(self, *rows: tuple[int, str | None]) -> list[dict[str, Any]]:
+    def history(
+        self, *rows: tuple[int, str | None], configuration: dict[str, str] | None = None
+    ) -> list[dict[str, Any]]:
         files = (file(0, 5), file(1, 5), file(2, 50))
         table = pa.table(
             {
@@ -127,7 +129,7 @@ class TestReadHistory:
                 "commitInfo": pa.array([text for _, text in rows], pa.string()),
             }
         )
-        state = ReadHistory("/t", snapshot(), files, files).next(table)
+        state = ReadHistory("/t", snapshot(**configuration or {}), files, files).next(table)
         assert isinstance(state, Terminus)
         found: list[dict[str, Any]] = state.value
         return found
@@ -135,14 +137,18 @@ class TestReadHistory:
     def test_what_commits_say_newest_first(self) -> None:
         found = self.history((2, '{"operation": "WRITE", "timestamp": 7, "mine": {"x": 1}}'))
         assert found == [
-            {"version": 2, "operation": "WRITE", "timestamp": 7, "mine": {"x": 1}},
+            {"version": 2, "operation": "WRITE", "timestamp": 50, "mine": {"x": 1}},
             {"version": 1, "timestamp": 6},
             {"version": 0, "timestamp": 5},
         ]
 
-    def test_a_stated_time_counts_before_all_others(self) -> None:
-        found = self.history((2, '{"timestamp": 7, "inCommitTimestamp": 9}'))
-        assert found[0]["timestamp"] == 9
+    def test_a_stated_time_counts_where_the_table_has_them(self) -> None:
+        stated = (2, '{"timestamp": 7, "inCommitTimestamp": 9}')
+        assert self.history(stated)[0]["timestamp"] == 50
+        on = {"enableInCommitTimestamps": "true"}
+        assert self.history(stated, configuration=on)[0]["timestamp"] == 9
+        on["inCommitTimestampEnablementVersion"] = "3"
+        assert self.history(stated, configuration=on)[0]["timestamp"] == 50
 
     def test_versions_and_times_are_not_a_matter_of_what_commits_say(self) -> None:
         found = self.history((2, '{"version": 7, "timestamp": null, "inCommitTimestamp": true}'))

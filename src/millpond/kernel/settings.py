@@ -11,7 +11,7 @@ from millpond.kernel.actions import DOMAIN, TXN, AppTransaction, DomainMetadata,
 from millpond.kernel.durations import APP_TRANSACTIONS, duration_millis
 from millpond.kernel.machine import Consume, StateMachinePhase, Terminus
 from millpond.kernel.phase import BasePhase, list_log, listed_commits, scan_log, together
-from millpond.kernel.times import commit_times
+from millpond.kernel.times import commit_times, first_stated, has_stated_times
 from millpond.plan.expr import col, path
 from millpond.plan.types import STRING, Field, Struct
 
@@ -139,17 +139,17 @@ class ReadHistory(BasePhase):
             except ValueError:
                 found = None
             infos.setdefault(version, found if isinstance(found, dict) else {})
+        first = first_stated(self.snapshot) if has_stated_times(self.snapshot) else None
         stated = {
             version: info["inCommitTimestamp"]
             for version, info in infos.items()
-            if type(info.get("inCommitTimestamp")) is int
+            if first is not None and version >= first and type(info.get("inCommitTimestamp")) is int
         }
+        # Not what a commit says beside that: by these times a version is opened.
         times = commit_times(self.commits, stated)
         history = []
         for file in reversed(self.shown):
             version = file.name.version
-            info = infos.get(version, {})
-            said = info.get("timestamp")
-            time = stated.get(version, said if type(said) is int else times[version])
-            history.append({"version": version, **info} | {"version": version, "timestamp": time})
+            own = {"version": version, "timestamp": times[version]}
+            history.append({"version": version, **infos.get(version, {})} | own)
         return Terminus(history)

@@ -226,6 +226,17 @@ def test_of_two_staged_commits_one_is_published(tmp_path: Path) -> None:
     assert id_list(ours(table.update())) == [1]
 
 
+@pytest.mark.parametrize("configuration", [None, STATED])
+def test_versions_are_found_by_the_times_of_their_history(
+    configuration: dict[str, str] | None, tmp_path: Path
+) -> None:
+    table = new_table(tmp_path, configuration=configuration or {})
+    for number in range(4):
+        table = append(table, ids(1, number))
+    for told in table.history():
+        assert delta_table(tmp_path, timestamp=told["timestamp"]).version == told["version"]
+
+
 def test_what_a_catalog_refuses_is_taken_back(tmp_path: Path) -> None:
     table = append(new_table(tmp_path), ids(1))
     tx = table.transaction()

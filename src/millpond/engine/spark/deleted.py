@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from millpond.base.errors import MillpondError
+from millpond.base.errors import MillpondError, ObjectNotFoundError, SourceError
 from millpond.engine.spark.stored import footer_bytes
 from millpond.engine.spark.types import to_spark
 from millpond.plan.types import INTEGER
@@ -42,14 +42,20 @@ def words_of(positions: Sequence[int], path: str = "") -> NDArray[np.int64]:
 
 
 def _row_count(path: str) -> int:
-    """How many rows a file has; of one that can't be read Spark says why."""
+    """How many rows a file has."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         return int(pq.read_metadata(pa.BufferReader(footer_bytes(path))).num_rows)
-    except (OSError, pa.ArrowException, MillpondError):
-        return 0
+    except (OSError, pa.ArrowException, MillpondError) as error:
+        raise SourceError(
+            f"{path} can't be read here, and its deletion vector names rows up to a very high one",
+            engine="spark",
+            path=path,
+            missing=isinstance(error, ObjectNotFoundError),
+            hint="read it where the driver can open it, or with the Arrow engine",
+        ) from error
 
 
 def word_number(row: Column, context: Context) -> Column:
