@@ -60,9 +60,9 @@ def test_history_has_the_commits_that_are_there(table: Case) -> None:
 
     assert [one["version"] for one in found] == list(reversed(table.versions))
     for one in found:
-        about = _commit_info(table, one["version"])
-        expected = {"timestamp": time_of(one["version"])} if about is None else about
-        assert one == {"version": one["version"], **expected}
+        about = _commit_info(table, one["version"]) or {}
+        expected = {"version": one["version"], "timestamp": time_of(one["version"])}
+        assert one == about | expected
 
 
 @given(cases())
