@@ -8,7 +8,7 @@ is read all the same, since it tells where the struct itself is null.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -80,9 +80,17 @@ class Layout:
 
     def steps(self, steps: tuple[str, ...]) -> tuple[str, ...]:
         """A path of member names as the plan has them, under their names in this file."""
-        if self.wanted is None or not is_renamed(self.wanted):
+        if self.wanted is None or self._stored is None:
             return steps
-        return stored_steps(steps, self.wanted, self.in_file(self.wanted))
+        return stored_steps(steps, self.wanted, self._stored)
+
+    @cached_property
+    def _stored(self) -> Struct | None:
+        """The wanted columns under their names in this file; None if those are the plan's own."""
+        # Once: to find what is known of a struct takes longer than to walk a path through it.
+        if self.wanted is None or not is_renamed(self.wanted):
+            return None
+        return self.in_file(self.wanted)
 
     def select(self, wanted: Struct) -> tuple[int, ...]:
         """The leaves that hold these columns, in order; a misfit is an error that names it."""
