@@ -289,6 +289,12 @@ def _selective_and_cheap_first(s: Sources) -> Plan:
 
 
 @case("order_conjuncts")
+def _what_is_seldom_null_is_asked_last(s: Sources) -> Plan:
+    in_range = col("id").is_null() | ((col("id") >= 5) & (col("id") <= 7))
+    return s.orders().select("id", "text").filter(col("text").is_not_null() & in_range)
+
+
+@case("order_conjuncts")
 def _what_raises_keeps_its_guard(s: Sources) -> Plan:
     guard, divides = col("b") != 0, col("a") % col("b") == 0
     return s.numbers().filter(guard & divides & (col("a") == 1))

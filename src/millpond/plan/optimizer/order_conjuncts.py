@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from typing import TYPE_CHECKING
 
-from millpond.plan.bound import conjoin, conjuncts
+from millpond.plan.bound import BoundCall, conjoin, conjuncts
 from millpond.plan.cost.expressions import expression_cost
 from millpond.plan.cost.selectivity import selectivity
 from millpond.plan.cost.statistics import node_statistics
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from millpond.plan.cost.statistics import Statistics
     from millpond.plan.node import Plan
 
+_RANGES = frozenset({"lt", "le", "gt", "ge"})
 _MOST_KEPT = 0.5
+"""What a range is taken to keep at most."""
 
 
 def order_conjuncts(plan: Plan) -> Plan:
@@ -60,10 +62,13 @@ def _ordered(node: Filter, known: Statistics) -> Filter:
 def _rank(part: BoundExpr, known: Statistics) -> float:
     """Cost for each row that is removed.
 
-    That a part removes little is never sure: a range is judged as if values were spread evenly, and
+    That a range removes little is never sure: it is judged as if values were spread evenly, and
     mostly they are not. A cheap part that comes too early costs less than a dear one that does.
     """
-    return expression_cost(part) / (1 - min(selectivity(part, known), _MOST_KEPT))
+    kept = selectivity(part, known)
+    if isinstance(part, BoundCall) and part.function in _RANGES:
+        kept = min(kept, _MOST_KEPT)
+    return float("inf") if kept >= 1 else expression_cost(part) / (1 - kept)
 
 
 def _schedule(parts: tuple[BoundExpr, ...], ranks: list[float]) -> list[int]:
