@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from millpond.base.errors import CorruptLogError, SchemaError
+from millpond.kernel.actions import ADD
 from millpond.kernel.features import DELETION_VECTORS
 from millpond.kernel.partitions import read_value
 from millpond.kernel.write import exactjson
+from millpond.plan.arrow import to_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,11 +20,35 @@ if TYPE_CHECKING:
     from millpond.kernel.snapshot import Snapshot
 
 
-def check_described(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) -> None:
-    """Refuse values, statistics and vectors of an add action by which the table could not be read.
+_MEMBERS: Final = f"members are: {', '.join(ADD.names)}"
 
-    What its values are of is known to be the table's partition columns.
-    """
+
+def checked_add(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) -> dict[str, Any]:
+    """An add action as it is committed; refused if the table could not be read with it."""
+    try:
+        pa.array([dict(add)], to_arrow(ADD))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(f"this is no add action: {error}", hint=_MEMBERS) from error
+    unknown = [name for name in add if name not in ADD]
+    missing = [name for name in ("path", "size", "modificationTime") if add.get(name) is None]
+    if unknown or missing:
+        what = f"has no member {unknown[0]!r}" if unknown else f"needs a {missing[0]}"
+        raise SchemaError(f"an add action {what}: {dict(add)}", hint=_MEMBERS)
+    columns = snapshot.columns
+    names = [columns.physical_name(columns.schema.field(n)) for n in snapshot.partition_columns]
+    given = dict(add.get("partitionValues") or {})
+    if set(given) != set(names):
+        raise SchemaError(
+            f"the add action of {add['path']} has partition values for {sorted(given)}; "
+            f"the table is partitioned by {sorted(names)}",
+            hint="give a text or None for each of them, and for no other",
+        )
+    _check_described(snapshot, protocol, add)
+    return {"dataChange": True, **add, "partitionValues": given}
+
+
+def _check_described(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) -> None:
+    """Refuse values, statistics and vectors of an add action that nobody could read."""
     what = f"the add action of {add['path']}"
     values = dict(add.get("partitionValues") or {})
     for name in snapshot.partition_columns:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from millpond.base.errors import CommitError, PlanError, SchemaError, SourceError
+from millpond.base.errors import CommitError, PlanError, SourceError
 from millpond.base.store import open_store
 from millpond.kernel.actions import ADD
 from millpond.kernel.data import missing_file
 from millpond.kernel.scan import ScanBuilder
-from millpond.kernel.write.adopt import check_described
+from millpond.kernel.write.adopt import checked_add
 from millpond.kernel.write.conflicts import ISOLATIONS, Isolation, Reads, key_of
 from millpond.kernel.write.delete import (
     CHANGE_TYPE,
@@ -260,38 +260,10 @@ class Changing:
         """Make files part of the table that are there already: add actions as dictionaries."""
         self._step("WRITE", mode="Append")
         protocol = self._protocol()
-        made = [self._checked_add(add, protocol) for add in adds]
+        made = [checked_add(self.view, protocol, add) for add in adds]
         for add in made:
             self.pending.add(add)
             self.pending.is_counted = False
-
-    def _checked_add(self, add: Mapping[str, Any], protocol: Protocol) -> dict[str, Any]:
-        try:
-            pa.array([dict(add)], to_arrow(ADD))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise SchemaError(
-                f"this is no add action: {error}", hint=f"members are: {', '.join(ADD.names)}"
-            ) from error
-        unknown = [name for name in add if name not in ADD]
-        missing = [name for name in ("path", "size", "modificationTime") if add.get(name) is None]
-        if unknown or missing:
-            what = f"has no member {unknown[0]!r}" if unknown else f"needs a {missing[0]}"
-            raise SchemaError(
-                f"an add action {what}: {dict(add)}", hint=f"members are: {', '.join(ADD.names)}"
-            )
-        columns = self.view.columns
-        names = [
-            columns.physical_name(columns.schema.field(n)) for n in self.view.partition_columns
-        ]
-        given = dict(add.get("partitionValues") or {})
-        if set(given) != set(names):
-            raise SchemaError(
-                f"the add action of {add['path']} has partition values for {sorted(given)}; "
-                f"the table is partitioned by {sorted(names)}",
-                hint="give a text or None for each of them, and for no other",
-            )
-        check_described(self.view, protocol, add)
-        return {"dataChange": True, **add, "partitionValues": given}
 
     def set_metadata(
         self,

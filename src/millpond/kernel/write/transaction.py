@@ -209,7 +209,7 @@ class Transaction(Changing):
 
     def _check_same_table(self) -> None:
         """Refuse to write into a table that has been made anew in the place of this one."""
-        with suppress(StoreError):
+        with suppress(StoreError):  # a checksum is a help: a table may well have none
             self._base_checksum = read_checksum(self.store, self.base.version)
         if not self._is_of_this_table(self._base_checksum):
             raise CommitError(
