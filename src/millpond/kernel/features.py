@@ -63,7 +63,7 @@ def check_protocol(protocol: Protocol, table: str) -> None:
 
 def check_metadata(protocol: Protocol, metadata: Metadata, schema: Struct, table: str) -> None:
     """Refuse a table that uses what its protocol does not allow."""
-    found = set(_types(schema))
+    found = set(types_in(schema))
     for type_, names in ((TIMESTAMP_NTZ, _NTZ), (VARIANT, _VARIANT)):
         if type_ in found and not any(protocol.reads(name) for name in names):
             raise _broken(
@@ -119,7 +119,8 @@ def _broken(problem: str, table: str) -> CorruptLogError:
     )
 
 
-def _types(schema: Struct) -> Iterator[DataType]:
+def types_in(schema: Struct) -> Iterator[DataType]:
+    """A schema and every type in it, at any depth."""
     todo: list[DataType] = [schema]
     while todo:
         type_ = todo.pop()

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import CorruptLogError
-from millpond.kernel.features import check_metadata, check_protocol, mapping_mode
+from millpond.kernel.features import check_metadata, check_protocol, mapping_mode, types_in
 from millpond.kernel.mapping import TableColumns
 from millpond.plan.types import Field, List, Map, Struct
 
@@ -104,18 +104,10 @@ def _plain(type_: DataType) -> DataType:
 
 def named_twice(schema: Struct) -> str | None:
     """A name that some struct of a schema has twice, if case is left aside."""
-    todo: list[DataType] = [schema]
-    while todo:
-        type_ = todo.pop()
-        if isinstance(type_, Struct):
-            taken: set[str] = set()
-            for field in type_:
-                if field.name.lower() in taken:
-                    return field.name
-                taken.add(field.name.lower())
-                todo.append(field.type)
-        elif isinstance(type_, List):
-            todo.append(type_.element)
-        elif isinstance(type_, Map):
-            todo += (type_.key, type_.value)
+    for type_ in types_in(schema):
+        taken: set[str] = set()
+        for field in type_ if isinstance(type_, Struct) else ():
+            if field.name.lower() in taken:
+                return field.name
+            taken.add(field.name.lower())
     return None

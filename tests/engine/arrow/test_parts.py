@@ -60,6 +60,21 @@ def test_parts_are_the_rows_in_order(tmp_path: Any) -> None:
     assert (counters.columns_decoded, counters.columns_skipped) == (4, 0)
 
 
+@pytest.mark.parametrize(("column", "row"), [("n", 8), ("kind", 32)])
+def test_what_is_small_when_decoded_comes_at_once(
+    column: str, row: int, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "a.parquet")
+    whole = pa.table({"n": pa.array([1] * ROWS), "kind": ["k"] * ROWS})
+    pq.write_table(whole, path)
+    wanted = from_arrow_schema(whole.select([column]).schema)
+    for spare, count in ((0, 1), (-1, ROWS // PART)):
+        monkeypatch.setattr(rowgroup, "WHOLE_BYTES", row * ROWS + spare)
+        parts = list(source_of(path).group(0).parts(wanted, None))
+        assert len(parts) == count
+        assert pa.Table.from_batches(parts).to_pylist() == whole.select([column]).to_pylist()
+
+
 def test_rows_that_are_left_out_are_left_out_of_their_part(tmp_path: Any) -> None:
     path = str(tmp_path / "a.parquet")
     pq.write_table(TABLE, path)

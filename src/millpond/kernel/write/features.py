@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CommitError, UnsupportedFeatureError
-from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS
-from millpond.plan.types import VARIANT, DataType, List, Map, Struct
+from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS, types_in
+from millpond.plan.types import VARIANT, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,20 +79,13 @@ def _check_known(snapshot: Snapshot, known: frozenset[str]) -> None:
 def _rules(schema: Struct, metadata: Metadata) -> Iterator[str]:
     if any(key.startswith("delta.constraints.") for key in metadata.configuration):
         yield "check constraints"
-    todo: list[DataType] = [schema]
-    while todo:
-        type_ = todo.pop()
-        if isinstance(type_, Struct):
+    for type_ in types_in(schema):
+        if type_ == VARIANT:
+            yield "variants"
+        elif isinstance(type_, Struct):
             for field in type_:
                 known = field.metadata_dict()
                 yield from (name for key, name in _NEED.items() if key in known)
-                todo.append(field.type)
-        elif isinstance(type_, List):
-            todo.append(type_.element)
-        elif isinstance(type_, Map):
-            todo.extend((type_.key, type_.value))
-        elif type_ == VARIANT:
-            yield "variants"
 
 
 def check_may_remove(snapshot: Snapshot) -> None:

@@ -11,14 +11,17 @@ from millpond.kernel.features import (
     DELETION_VECTORS,
     READER_FEATURES,
     V2_CHECKPOINT,
+    types_in,
 )
 from millpond.kernel.write.features import WRITER_FEATURES
 from millpond.kernel.write.info import STATED_TIMES
 from millpond.kernel.write.properties import check_properties
-from millpond.plan.types import TIMESTAMP_NTZ, VARIANT, DataType, List, Map, Struct
+from millpond.plan.types import TIMESTAMP_NTZ, VARIANT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from millpond.plan.types import Struct
 
 MAPPING_MODE: Final = "delta.columnMapping.mode"
 FEATURE: Final = "delta.feature."
@@ -106,9 +109,7 @@ def _features(protocol: Protocol) -> tuple[set[str], set[str]]:
 
 def _of_types(schema: Struct) -> set[str]:
     found = set()
-    todo: list[DataType] = [schema]
-    while todo:
-        type_ = todo.pop()
+    for type_ in types_in(schema):
         if type_ == TIMESTAMP_NTZ:
             found.add("timestampNtz")
         elif type_ == VARIANT:
@@ -116,10 +117,4 @@ def _of_types(schema: Struct) -> set[str]:
                 "variants can be read here, but not written",
                 hint="store the values as JSON text, or write the table with another engine",
             )
-        elif isinstance(type_, Struct):
-            todo.extend(field.type for field in type_)
-        elif isinstance(type_, List):
-            todo.append(type_.element)
-        elif isinstance(type_, Map):
-            todo.extend((type_.key, type_.value))
     return found

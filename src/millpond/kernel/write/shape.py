@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import SchemaError
+from millpond.kernel.features import types_in
 from millpond.kernel.snapshot import named_twice
 from millpond.kernel.write.features import has_change_feed
-from millpond.plan.types import DataType, List, Map, Struct
+from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ def check_shape(schema: Struct, configuration: Mapping[str, str]) -> None:
             f"{twice!r} is there twice",
             hint="rename one of them",
         )
-    if _has_empty_struct(schema):
+    if any(isinstance(type_, Struct) and not type_.fields for type_ in types_in(schema)):
         raise SchemaError(
             "a struct without members can't be stored in Parquet", hint="leave it out"
         )
@@ -34,18 +35,3 @@ def check_shape(schema: Struct, configuration: Mapping[str, str]) -> None:
             f"the change data feed has a column {taken[0]!r} of its own",
             hint="rename the table's, or leave delta.enableChangeDataFeed off",
         )
-
-
-def _has_empty_struct(schema: Struct) -> bool:
-    todo: list[DataType] = [schema]
-    while todo:
-        type_ = todo.pop()
-        if isinstance(type_, Struct):
-            if not type_.fields:
-                return True
-            todo.extend(field.type for field in type_)
-        elif isinstance(type_, List):
-            todo.append(type_.element)
-        elif isinstance(type_, Map):
-            todo.extend((type_.key, type_.value))
-    return False
