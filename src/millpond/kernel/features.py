@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CorruptLogError, UnsupportedFeatureError
-from millpond.plan.types import TIMESTAMP_NTZ, VARIANT, DataType, List, Map, Struct
+from millpond.plan.types import TIMESTAMP_NTZ, VARIANT, types_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from millpond.kernel.actions import Metadata, Protocol
+    from millpond.plan.types import Struct
 
 COLUMN_MAPPING: Final = "columnMapping"
 DELETION_VECTORS: Final = "deletionVectors"
@@ -117,17 +116,3 @@ def _broken(problem: str, table: str) -> CorruptLogError:
         hint="an older version may still be readable; "
         "the tool that wrote this one has to mend its protocol",
     )
-
-
-def types_in(schema: Struct) -> Iterator[DataType]:
-    """A schema and every type in it, at any depth."""
-    todo: list[DataType] = [schema]
-    while todo:
-        type_ = todo.pop()
-        yield type_
-        if isinstance(type_, Struct):
-            todo.extend(field.type for field in type_)
-        elif isinstance(type_, List):
-            todo.append(type_.element)
-        elif isinstance(type_, Map):
-            todo.extend((type_.key, type_.value))

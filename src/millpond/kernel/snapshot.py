@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import CorruptLogError
-from millpond.kernel.features import check_metadata, check_protocol, mapping_mode, types_in
+from millpond.kernel.features import check_metadata, check_protocol, mapping_mode
 from millpond.kernel.mapping import TableColumns
-from millpond.plan.types import Field, List, Map, Struct
+from millpond.plan.types import Field, List, Map, Struct, types_in
 
 if TYPE_CHECKING:
     from millpond.kernel.actions import Metadata, Protocol

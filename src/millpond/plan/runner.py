@@ -53,7 +53,14 @@ class Runner:
 
     def to_pylist(self, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> list[Any]:
         """Run the plan and gather all rows as dictionaries."""
-        rows: list[Any] = self.to_arrow(engine=engine, scope=scope).to_pylist()
+        table = self.to_arrow(engine=engine, scope=scope)
+        try:
+            rows: list[Any] = table.to_pylist()
+        except (OverflowError, ValueError) as error:
+            raise MillpondError(
+                f"some value can't be one of Python's: {error}",
+                hint="take the rows as Arrow, by to_arrow(); Python knows the years 1 to 9999",
+            ) from error
         return rows
 
     def to_pandas(self, *, engine: AnyEngine = "auto", scope: Scope | None = None) -> pd.DataFrame:

@@ -302,6 +302,20 @@ def is_orderable(type_: DataType) -> bool:
     )
 
 
+def types_in(schema: Struct) -> Iterator[DataType]:
+    """A schema and every type in it, at any depth."""
+    todo: list[DataType] = [schema]
+    while todo:
+        type_ = todo.pop()
+        yield type_
+        if isinstance(type_, Struct):
+            todo.extend(field.type for field in type_)
+        elif isinstance(type_, List):
+            todo.append(type_.element)
+        elif isinstance(type_, Map):
+            todo.extend((type_.key, type_.value))
+
+
 def common_type(left: DataType, right: DataType) -> DataType | None:
     """The narrowest type that holds both without losing meaning, or None.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import CommitError, UnsupportedFeatureError
-from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS, types_in
-from millpond.plan.types import VARIANT, Struct
+from millpond.kernel.features import CATALOG_MANAGED, DELETION_VECTORS, VARIANTS
+from millpond.plan.types import VARIANT, Struct, types_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

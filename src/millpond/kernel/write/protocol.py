@@ -11,12 +11,11 @@ from millpond.kernel.features import (
     DELETION_VECTORS,
     READER_FEATURES,
     V2_CHECKPOINT,
-    types_in,
 )
 from millpond.kernel.write.features import WRITER_FEATURES
 from millpond.kernel.write.info import STATED_TIMES
 from millpond.kernel.write.properties import check_properties
-from millpond.plan.types import TIMESTAMP_NTZ, VARIANT
+from millpond.plan.types import TIMESTAMP_NTZ, VARIANT, types_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import SchemaError
-from millpond.kernel.features import types_in
 from millpond.kernel.snapshot import named_twice
 from millpond.kernel.write.features import has_change_feed
-from millpond.plan.types import Struct
+from millpond.plan.types import Struct, types_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

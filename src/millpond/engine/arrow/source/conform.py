@@ -122,7 +122,7 @@ def to_micros(array: pa.Array) -> pa.Array:
 
 
 def _struct(array: pa.Array, wanted: t.Struct, stored: t.Struct) -> pa.Array:
-    array = _from_zero(array)
+    array = from_zero(array)
     children = []
     for field, place in zip(wanted, stored, strict=True):
         index = array.type.get_field_index(place.name)
@@ -143,14 +143,14 @@ def _variant(array: pa.Array) -> pa.Array:
 def _list(array: pa.Array, wanted: t.List, stored: t.List) -> pa.Array:
     if not at.is_list(array.type):
         array = array.cast(pa.list_(array.type.value_type))
-    array = _from_zero(array)
+    array = from_zero(array)
     values = conform(array.values, wanted.element, stored.element)
     target, buffers = to_arrow(wanted), [array.buffers()[0], array.buffers()[1]]
     return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[values])
 
 
 def _map(array: pa.Array, wanted: t.Map, stored: t.Map) -> pa.Array:
-    array, target = _from_zero(array), to_arrow(wanted)
+    array, target = from_zero(array), to_arrow(wanted)
     entry = target.field(0).type if target.num_fields == 1 else None
     entry = entry or pa.struct([target.key_field, target.item_field])
     keys = conform(array.keys, wanted.key, stored.key)
@@ -160,7 +160,7 @@ def _map(array: pa.Array, wanted: t.Map, stored: t.Map) -> pa.Array:
     return pa.Array.from_buffers(target, len(array), buffers, array.null_count, children=[entries])
 
 
-def _from_zero(array: pa.Array) -> pa.Array:
+def from_zero(array: pa.Array) -> pa.Array:
     """The array with its own buffers, so that they can be put together anew."""
     if array.offset == 0:
         return array

@@ -53,7 +53,7 @@ class Layout:
             # Of two columns of one name the first counts, as in every other reader.
             self.columns.setdefault(field.name, Column(field.type, number))
             self.together += tuple(_together(field.type, number))
-            number += _leaf_count(field.type)
+            number += leaf_count_of(field.type)
         if not leaf_count:
             raise SourceError(
                 f"{path} holds no columns",
@@ -115,10 +115,10 @@ class Layout:
         type_, number = column.type, column.first_leaf
         for step in steps[1:]:
             if at.is_map(type_):
-                number += _leaf_count(type_.key_type)
+                number += leaf_count_of(type_.key_type)
             elif at.is_struct(type_):
                 index = type_.get_field_index(step)
-                number += sum(_leaf_count(type_.field(i).type) for i in range(max(index, 0)))
+                number += sum(leaf_count_of(type_.field(i).type) for i in range(max(index, 0)))
             child = _child(type_, step)
             if child is None:
                 return None
@@ -135,7 +135,7 @@ class Layout:
         while at.is_struct(type_):
             for i in range(type_.num_fields):
                 member = type_.field(i)
-                behind = number + _leaf_count(member.type)
+                behind = number + leaf_count_of(member.type)
                 if leaf < behind:
                     break
                 number = behind
@@ -195,9 +195,10 @@ def _children(type_: pa.DataType) -> Mapping[str, pa.DataType]:
 
 
 @cache
-def _leaf_count(type_: pa.DataType) -> int:
+def leaf_count_of(type_: pa.DataType) -> int:
+    """How many leaves a type has in a file."""
     children = _children(type_)
-    return sum(map(_leaf_count, children.values())) if children else 1
+    return sum(map(leaf_count_of, children.values())) if children else 1
 
 
 def _together(type_: pa.DataType, first: int) -> Iterator[range]:
@@ -207,9 +208,9 @@ def _together(type_: pa.DataType, first: int) -> Iterator[range]:
     if at.is_struct(type_) or at.is_list(type_):
         for child in _children(type_).values():
             yield from _together(child, first)
-            first += _leaf_count(child)
+            first += leaf_count_of(child)
     elif at.is_nested(type_):
-        yield range(first, first + _leaf_count(type_))
+        yield range(first, first + leaf_count_of(type_))
 
 
 def _select(type_: pa.DataType, first: int, wanted: DataType, column: str) -> list[int]:
@@ -222,7 +223,7 @@ def _select(type_: pa.DataType, first: int, wanted: DataType, column: str) -> li
         return _select(type_.value_type, first, wanted.element, f"{column}[]")
     # Maps and the rarer kinds of lists are read whole: parts of them could not be merged later.
     check_fits(type_, wanted, column)
-    return list(range(first, first + _leaf_count(type_)))
+    return list(range(first, first + leaf_count_of(type_)))
 
 
 def _select_members(type_: pa.DataType, first: int, wanted: Struct, column: str) -> list[int]:
@@ -233,5 +234,5 @@ def _select_members(type_: pa.DataType, first: int, wanted: Struct, column: str)
         field = wanted.get(member.name)
         if field is not None:
             found += _select(member.type, number, field.type, f"{column}.{member.name}")
-        number += _leaf_count(member.type)
+        number += leaf_count_of(member.type)
     return found or [first]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
+from millpond.engine.arrow.source.calendar import OldCalendar
 from millpond.engine.arrow.source.described import open_parquet
 from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
@@ -62,6 +63,7 @@ class ParquetSource:
             self.parquet = self._reader(self.file)
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
+            self._calendar = OldCalendar.of(self.metadata, path, columns)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
         except READ_ERRORS as error:
             context.files.release(self.file)
@@ -144,6 +146,8 @@ class ParquetSource:
             return None
         column = self.metadata.schema.column(leaf)
         found = leaf_bounds(chunks.column(leaf), column, type_, self.path)
+        if self._calendar is not None:
+            found = self._calendar.bounds(found, type_)
         return found.with_nulls() if self.layout.passes_map(steps) else found
 
     def select(self, wanted: Struct) -> tuple[int, ...]:
@@ -177,16 +181,26 @@ class ParquetSource:
         """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
         share = 1.0 if until is None else until / float(self.group_rows[group])
         readers = self._readers(leaves, share)
-        return [_read(reader, group, some, until) for reader, some in readers]
+        return [self._dated(_read(reader, group, some, until), some) for reader, some in readers]
+
+    def _dated(self, table: pa.Table, leaves: list[int]) -> pa.Table:
+        """What was read, with dates and timestamps by today's calendar."""
+        if self._calendar is None:
+            return table
+        return self._calendar.table(table, [self.metadata.schema.column(i) for i in sorted(leaves)])
 
     def read_parts(self, group: int, leaves: list[int], size: int) -> Iterator[list[pa.Table]]:
         """The same of all rows, so many at a time."""
+        readers = self._readers(leaves)
         parts = [
             reader.iter_batches(size, row_groups=[group], column_indices=some, use_threads=False)
-            for reader, some in self._readers(leaves)
+            for reader, some in readers
         ]
         for batches in zip(*parts, strict=True):
-            yield [pa.Table.from_batches([batch]) for batch in batches]
+            yield [
+                self._dated(pa.Table.from_batches([batch]), some)
+                for batch, (_, some) in zip(batches, readers, strict=True)
+            ]
 
     def row_bytes(self, group: int, leaves: list[int]) -> float:
         """How much a row of these leaves takes, as far as the footer tells."""
