@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal as D
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +12,19 @@ from millpond.plan.expr import path
 from millpond.plan.make import values
 from millpond.plan.run import engine_named
 from millpond.plan.sources import File, Scan
-from millpond.plan.types import DOUBLE, FLOAT, INTEGER, LONG, STRING, DataType, List, Map, Struct
+from millpond.plan.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    STRING,
+    DataType,
+    Decimal,
+    List,
+    Map,
+    Struct,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +56,16 @@ CASES: list[tuple[DataType, dict[str, Any]]] = [
         Map(STRING, LONG),
         {'{"v":{"x":"1","x":1}}': None, '{"v":{"x":1,"y":2}}': [("x", 1), ("y", 2)]},
     ),
+    (
+        Map(STRING, DATE),
+        {'{"v":{"x":"no day","x":null}}': [("x", None)], '{"v":{"x":null,"x":"no day"}}': None},
+    ),
+    (
+        Map(STRING, Decimal(5, 2)),
+        {'{"v":{"x":99999,"x":1}}': None, '{"v":{"x":1,"x":2}}': [("x", D("2.00"))]},
+    ),
+    (DATE, {'{"v":"2024-05-31","v":"no day"}': None, '{"v":"2024-05-31","v":5}': None}),
+    (Map(STRING, List(DATE)), {'{"v":{"x":["no day"],"x":[]}}': [("x", [])]}),
     (
         List(INTEGER),
         {'{"v":[1,null]}': [1, None], '{"v":[1,12345678901]}': None, '{"v":[1.0]}': None},

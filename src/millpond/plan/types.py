@@ -302,9 +302,9 @@ def is_orderable(type_: DataType) -> bool:
     )
 
 
-def types_in(schema: Struct) -> Iterator[DataType]:
-    """A schema and every type in it, at any depth."""
-    todo: list[DataType] = [schema]
+def types_in(type_: DataType) -> Iterator[DataType]:
+    """A type, as a schema is one, and every type in it, at any depth."""
+    todo: list[DataType] = [type_]
     while todo:
         type_ = todo.pop()
         yield type_

@@ -33,6 +33,7 @@ from millpond.plan.types import (
     List,
     Map,
     Struct,
+    types_in,
 )
 
 NAMES = st.sampled_from(["a", "b", "é", "long name", "A", ""])
@@ -143,10 +144,16 @@ def test_what_is_read_is_what_the_exact_reader_reads(data: st.DataObject) -> Non
     assert same(pa.concat_arrays([piece.values for piece in read_pieces(texts, type_)]), exact)
 
 
+def is_read_fast(type_: DataType) -> bool:
+    """Not numbers of 32 bits, which may have to be rounded with care, nor decimals in maps."""
+    maps = (inner for inner in types_in(type_) if isinstance(inner, Map))
+    return FLOAT not in types_in(type_) and not any("decimal" in str(inner) for inner in maps)
+
+
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_text_that_fits_needs_no_other_reader(data: st.DataObject) -> None:
-    type_ = data.draw(NESTED.filter(lambda kind: "float" not in str(kind)))
+    type_ = data.draw(NESTED.filter(is_read_fast))
     texts = data.draw(st.lists(texts_of(type_, st.just(False)), min_size=1, max_size=4))
     found = read_typed(pa.array(texts, pa.string()), type_)
     assert found is not None

@@ -38,7 +38,7 @@ from millpond.plan.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import pyarrow as pa
 
@@ -62,6 +62,8 @@ class _Members(tuple[tuple[str, Any], ...]):
 
 
 _UNFIT: Final = object()
+_NO_TIME: Final = object()
+"""Text where a time should be: it counts as the value of its name, and is null in the end."""
 _NAMED_NUMBERS: Final = {
     "NaN": float("nan"),
     **dict.fromkeys(("Infinity", "+Infinity", "+INF"), float("inf")),
@@ -86,7 +88,7 @@ def read_json(text: str, type_: DataType) -> Any:
         value = _UNFIT
     if isinstance(type_, Struct) and not isinstance(value, dict):
         return dict.fromkeys(type_.names)
-    return None if value is _UNFIT else value
+    return None if value in (_UNFIT, _NO_TIME) else value
 
 
 def is_json_object(text: str) -> bool:
@@ -111,7 +113,7 @@ def _fit(value: Any, type_: DataType) -> Any:
         if not isinstance(value, list):
             return _UNFIT
         items = [_fit(item, type_.element) for item in value]
-        return _UNFIT if any(item is _UNFIT for item in items) else items
+        return _unfit_among(items) or items
     if isinstance(type_, Map):
         return _fit_map(value, type_)
     if isinstance(type_, Decimal):
@@ -133,7 +135,7 @@ def _fit_struct(value: Any, type_: Struct) -> Any:
         field = type_.get(name)
         found = _UNFIT if field is None else _fit(item, field.type)
         if found is not _UNFIT:  # of a repeated name, the last value that fits
-            fitted[name] = found
+            fitted[name] = None if found is _NO_TIME else found
     return fitted
 
 
@@ -141,7 +143,18 @@ def _fit_map(value: Any, type_: Map) -> Any:
     if not isinstance(value, _Members) or type_.key != STRING:
         return _UNFIT
     items = [(_clean(name), _fit(item, type_.value)) for name, item in value]
-    return _UNFIT if any(item is _UNFIT for _, item in items) else list(dict(items).items())
+    if any(item is _UNFIT for _, item in items):
+        return _UNFIT
+    last = dict(items)
+    return _unfit_among(last.values()) or list(last.items())
+
+
+def _unfit_among(items: Iterable[Any]) -> Any:
+    """What a list or a map is because of what is in it; None if all of that fits."""
+    found = [item for item in items if item is _UNFIT or item is _NO_TIME]
+    if not found:
+        return None
+    return _UNFIT if any(item is _UNFIT for item in found) else _NO_TIME
 
 
 def _fit_decimal(value: Any, type_: Decimal) -> Any:
@@ -186,10 +199,9 @@ def _fit_binary(value: Any, type_: DataType) -> Any:
 
 
 def _fit_moment(value: Any, type_: DataType) -> Any:
-    if not _is_text(value):
-        return _UNFIT
-    moment = read_moment(value, type_, zones=type_ != TIMESTAMP_NTZ)
-    return _UNFIT if moment is None else moment
+    text = _fit_string(value, STRING)
+    moment = read_moment(text, type_, zones=type_ != TIMESTAMP_NTZ)
+    return _NO_TIME if moment is None else moment
 
 
 _SCALARS: Final[dict[DataType, Callable[[Any, DataType], Any]]] = {

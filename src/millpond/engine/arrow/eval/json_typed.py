@@ -33,6 +33,7 @@ from millpond.plan.types import (
     List,
     Map,
     Struct,
+    types_in,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ Members: TypeAlias = frozenset[tuple[str, ...]]
 _TIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _SCALARS: Final[dict[DataType, Any]] = {
     BOOLEAN: bool,
-    **dict.fromkeys(INTEGRAL, int),
     DOUBLE: float,
     **dict.fromkeys((STRING, *_TIMES), str),
 }
@@ -175,6 +175,8 @@ def _part(type_: DataType, absent: Members = frozenset()) -> _Part | None:
         return _decimal(type_)
     if type_ == FLOAT:
         return _Part(float, None, _singles)
+    if type_ in INTEGRAL:
+        return _whole(to_arrow(type_))
     if type_ not in _SCALARS:
         return None
     target = to_arrow(type_)
@@ -189,6 +191,15 @@ def _part(type_: DataType, absent: Members = frozenset()) -> _Part | None:
             return pa.array(values, target)
 
     return _Part(_SCALARS[type_], None, build)
+
+
+def _whole(target: pa.DataType) -> _Part:
+    """Whole numbers, judged as they are read: of a key that stands twice, only the last is seen."""
+    import msgspec
+
+    end = 1 << (target.bit_width - 1)
+    hint = Annotated[int, msgspec.Meta(ge=-end, le=end - 1)]
+    return _Part(hint, None, lambda values: pa.array(values, target))
 
 
 def _nothing(type_: DataType) -> _Part:
@@ -273,7 +284,9 @@ def _list(type_: List) -> _Part | None:
 
 def _map(type_: Map) -> _Part | None:
     value = _part(type_.value)
-    if value is None or type_.key != STRING:
+    # Of a key that stands twice the first value is not seen here, and decimals are judged later.
+    is_late = any(isinstance(inner, Decimal) for inner in types_in(type_.value))
+    if value is None or type_.key != STRING or is_late:
         return None
     target = to_arrow(type_)
 
