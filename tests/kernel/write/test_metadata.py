@@ -378,6 +378,8 @@ def test_properties_bring_their_features(tmp_path: Path) -> None:
         ({"delta.appendOnly": "maybe"}, "delta.appendOnly is 'maybe'\n.*true, false"),
         ({"delta.checkpointInterval": 5}, "takes a text, not 5"),
         ({"delta.checkpointInterval": "²"}, "a whole number"),
+        ({"delta.checkpointInterval": "0"}, "from 1 on"),
+        ({"delta.checkpointInterval": "-3"}, "from 1 on"),
         ({"delta.columnMapping.maxColumnId": "x"}, "a whole number"),
         ({"delta.columnMapping.mode": "names"}, "one of none, name, id"),
         ({"delta.logRetentionDuration": "a week"}, "not a duration"),

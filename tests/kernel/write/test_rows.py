@@ -13,7 +13,17 @@ import pytest
 
 from millpond.base.errors import SchemaError
 from millpond.kernel import create_table
-from millpond.plan.types import DATE, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, List, Map, Struct
+from millpond.plan.types import (
+    DATE,
+    FLOAT,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    List,
+    Map,
+    Struct,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,3 +161,23 @@ def test_a_schema_may_be_given_by_names(tmp_path: Path) -> None:
     assert repr(table.files()) == f"LiveFiles({table.location!r}, version=0)"
     assert "id, site" in repr(table.scan())
     assert repr(table.changes(0)).endswith("0 to 0)")
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_numbers_do_not_become_infinite(tmp_path: Path, *, nested: bool) -> None:
+    table = create_table(tmp_path / "t", Struct.of(f=List(FLOAT) if nested else FLOAT))
+    largest = float(np.finfo(np.float32).max)
+
+    def value(number: float) -> Any:
+        return [number] if nested else number
+
+    for number in (1e39, -(2.0**128) * (1 - 2.0**-25)):
+        for rows in ([{"f": value(number)}], pa.table({"f": [value(number)]})):
+            with pytest.raises(SchemaError, match="'f"), table.transaction() as tx:
+                tx.append(rows)
+    good = [largest, -largest, float("inf"), largest * (1 + 2.0**-26)]
+    with table.transaction() as tx:
+        tx.append([{"f": value(number)} for number in good])
+        tx.append(pa.table({"f": [value(number) for number in good]}))
+    found = [row["f"] for row in table.update().scan().to_arrow().to_pylist()]
+    assert found == [value(number) for number in (largest, -largest, float("inf"), largest)] * 2

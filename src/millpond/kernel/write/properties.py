@@ -59,6 +59,10 @@ def _check_text(key: str, text: str) -> None:
         raise PlanError(f"{key} is {text!r}", hint=f"one of {', '.join(choices)}")
     if key in _NUMBERS and not (text.removeprefix("-").isdecimal() and text.isascii()):
         raise PlanError(f"{key} is {text!r}", hint="a whole number")
+    if key == "delta.checkpointInterval" and int(text) < 1:
+        raise PlanError(
+            f"{key} is {text!r}", hint="from 1 on; a very high one, if there should be none"
+        )
     if key in _DURATIONS:
         parse_duration(key, text)
     if key in _NOT_HERE and text.lower() == "true":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Collection, Iterator
 from numbers import Number
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,16 @@ import pyarrow.types as at
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.node import Plan
-from millpond.plan.types import DATE, TIMESTAMP_NTZ, DataType, List, Map, Struct, is_integral
+from millpond.plan.types import DATE, FLOAT, TIMESTAMP_NTZ, DataType, List, Map, Struct, is_integral
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
+
+_NO_FLOAT = 2.0**128 * (1 - 2.0**-25)
+"""From here on the nearest number of 32 bits is infinity."""
 
 
 def batches_of(data: Any, schema: Struct, *, engine: str | Executor) -> Iterator[pa.RecordBatch]:
@@ -125,6 +129,8 @@ def _pairs(value: list[Any]) -> list[Any]:
 def _would_be_cut(value: Any, type_: DataType) -> bool:
     if is_integral(type_):
         return not isinstance(value, int) and isinstance(value, Number) and not _is_whole(value)
+    if type_ == FLOAT and isinstance(value, float):
+        return math.isfinite(value) and abs(value) >= _NO_FLOAT
     if isinstance(value, dt.datetime) and value == value:  # pandas' NaT does not equal itself
         has_more = value.time() != dt.time.min if type_ == DATE else getattr(value, "nanosecond", 0)
         return bool(has_more) or (type_ == TIMESTAMP_NTZ and value.tzinfo is not None)
@@ -193,9 +199,14 @@ def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) 
     if not _may_cast(array.type, wanted):
         raise _misfit(array, type_, where, "one can't stand for the other")
     try:
-        return array.cast(wanted)
+        found = array.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise _misfit(array, type_, where, str(error)) from error
+    if type_ == FLOAT and at.is_float64(array.type):
+        became = pc.and_(pc.is_inf(found), pc.invert(pc.is_inf(array)))
+        if pc.any(became).as_py():
+            raise _misfit(array, type_, where, "some number is too large, and would be infinite")
+    return found
 
 
 def _struct(array: pa.StructArray, type_: Struct, where: str) -> pa.Array:
