@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millpond.base.errors import TypeMismatchError
 from millpond.plan.tree import Tree
-from millpond.plan.types import DataType, Decimal, Field, List, Map, Primitive, Struct
+from millpond.plan.types import DataType, Decimal, Field, List, Map, Primitive, Struct, require_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,7 @@ def text_of(given: object, argument: str, wanted: str, *, hint: str | None = Non
     """A text."""
     if not isinstance(given, str):
         raise wrong(argument, wanted, given, hint=hint)
+    require_text(given, argument)
     return given
 
 

@@ -181,3 +181,42 @@ def test_numbers_do_not_become_infinite(tmp_path: Path, *, nested: bool) -> None
         tx.append(pa.table({"f": [value(number) for number in good]}))
     found = [row["f"] for row in table.update().scan().to_arrow().to_pylist()]
     assert found == [value(number) for number in (largest, -largest, float("inf"), largest)] * 2
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (DATE, pd.NaT),
+        (DATE, 1.9),
+        (TIMESTAMP, 1.9),
+        (Struct.of(x=LONG), (1,)),
+        (Struct.of(x=LONG), [("x", 1)]),
+        (Map(STRING, LONG), (("k", 1.9),)),
+        (Map(STRING, LONG), [{"key": "k", "value": 1}]),
+        (DATE, np.datetime64("2024-01-01")),
+    ],
+)
+def test_values_that_arrow_would_make_others_of(tmp_path: Path, type_: Any, value: Any) -> None:
+    table = create_table(tmp_path / "t", Struct.of(c=type_))
+    with pytest.raises(SchemaError), table.transaction() as tx:
+        tx.append([{"c": value}])
+    assert table.update().version == 0
+
+
+def test_bytes_are_no_texts(tmp_path: Path) -> None:
+    offsets, content = pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")
+    bad = pa.StringArray.from_buffers(1, offsets, content)
+    for column, type_ in ((bad, STRING), (pa.StructArray.from_arrays([bad], ["s"]), None)):
+        schema = Struct.of(c=type_ or Struct.of(s=STRING))
+        table = create_table(tmp_path / ("flat" if type_ else "deep"), schema)
+        with pytest.raises(SchemaError, match="'c' holds what is no text"):
+            table.transaction().append(pa.table({"c": column}))
+
+
+def test_dictionaries_of_views_are_written(tmp_path: Path) -> None:
+    words = pa.array(["a", "b"], pa.string_view())
+    numbers = pa.array([1, None, 0], pa.int32())
+    table = create_table(tmp_path / "t", Struct.of(c=STRING))
+    with table.transaction() as tx:
+        tx.append(pa.table({"c": pa.DictionaryArray.from_arrays(numbers, words)}))
+    assert table.update().scan().to_arrow()["c"].to_pylist() == ["b", None, "a"]

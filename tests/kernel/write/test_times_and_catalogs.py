@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,10 @@ def test_times_grow_though_clocks_go_back(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_enabled_on_a_table_with_a_past(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = append(append(new_table(tmp_path), ids(1)), ids(1, 1))
-    now = int(actions(tmp_path, 2)["commitInfo"][0]["timestamp"])
+    last = tmp_path / "_delta_log" / f"{2:020}.json"
+    now = int(actions(tmp_path, 2)["commitInfo"][0]["timestamp"]) + 10_000
+    os.utime(last, ns=(now * 1_000_000, now * 1_000_000))  # up to here the file's time counts
+    table = delta_table(tmp_path)
     clock = Clock(monkeypatch, now - 60_000)  # the clock of this machine is late
     with table.transaction() as tx:
         tx.set_metadata(configuration=STATED)

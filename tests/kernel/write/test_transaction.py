@@ -29,11 +29,13 @@ from millpond.base.errors import (
     PlanError,
     RepeatedTransactionError,
     SchemaError,
+    StoreError,
     TypeMismatchError,
     UnsupportedFeatureError,
 )
 from millpond.kernel.table import delta_table
 from millpond.kernel.write import create_table
+from millpond.kernel.write.pending import Pending
 from millpond.plan.types import BINARY, DATE, INTEGER, LONG, NULL, STRING, Field, List, Map, Struct
 
 if TYPE_CHECKING:
@@ -611,10 +613,95 @@ def test_tables_with_rules_that_nobody_checks_here(tmp_path: Path) -> None:
     table = delta_table(tmp_path)
     with pytest.raises(UnsupportedFeatureError, match="check constraints"):
         table.transaction()
-    nested = Field("b", LONG).with_metadata({"delta.generationExpression": "1"})
-    other = create_table(tmp_path / "other", Struct((Field("x", Struct((nested,))),)))
+    create_table(tmp_path / "other", Struct.of(x=Struct.of(b=LONG)))
+    first = tmp_path / "other" / "_delta_log" / f"{0:020}.json"
+    rule = r"{\"delta.generationExpression\":\"1\"}"
+    plain = r"\"nullable\":true,\"metadata\":"
+    assert first.read_text().count(f"{plain}{{}}") == 2
+    first.write_text(first.read_text().replace(f"{plain}{{}}", f"{plain}{rule}", 1))
+    first.with_suffix(".crc").unlink()
     with pytest.raises(UnsupportedFeatureError, match="generated columns"):
-        other.transaction()
+        delta_table(tmp_path / "other").transaction()
+
+
+@pytest.mark.parametrize(
+    ("field", "configuration", "message"),
+    [
+        (Field("b", LONG), {"delta.constraints.positive": "b > 0"}, "check constraints"),
+        (
+            Field("b", LONG).with_metadata({"delta.generationExpression": "1"}),
+            {},
+            "generated columns",
+        ),
+    ],
+)
+def test_tables_with_such_rules_are_not_made(
+    tmp_path: Path, field: Field, configuration: dict[str, str], message: str
+) -> None:
+    with pytest.raises(UnsupportedFeatureError, match=message):
+        create_table(tmp_path / "t", Struct((field,)), configuration=configuration)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_step_that_fails_has_changed_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: str
+) -> None:
+    settings = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": vectors}
+    table = append(new_table(tmp_path, configuration=settings), ids(6))
+    tx = table.transaction(engine="arrow")
+    calls = []
+
+    def fails(*_: object) -> None:
+        calls.append(1)
+        raise StoreError("the disk is full", path="x")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Pending, "remove", fails)  # the last thing that a delete does
+        for step in (lambda: tx.delete(mp.col("id") == 2), lambda: tx.overwrite(ids(1))):
+            with pytest.raises(StoreError):
+                step()
+    assert len(calls) == 2
+    assert tx.delete(mp.col("id") == 2) == 1
+    tx.commit()
+    left = [0, 1, 3, 4, 5]
+    assert id_list(ours(delta_table(tmp_path))) == left == id_list(theirs(tmp_path))
+    used = set(delta_table(tmp_path).files()["path"].to_pylist())
+    assert set(data_files(tmp_path)) >= used
+
+
+def test_properties_are_written_as_delta_spells_them(tmp_path: Path) -> None:
+    given = {"delta.columnMapping.mode": "NAME", "delta.appendOnly": "TRUE", "mine": "AsItIs"}
+    table = append(new_table(tmp_path, configuration=given), ids(2))
+    found = {key: table.metadata.configuration[key] for key in given}
+    assert found == {
+        "delta.columnMapping.mode": "name",
+        "delta.appendOnly": "true",
+        "mine": "AsItIs",
+    }
+    assert id_list(theirs(tmp_path)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"modificationTime": 1.5e12}, "as its modificationTime"),
+        ({"size": 1000.0}, "as its size"),
+        ({"size": -1}, "as its size"),
+        ({"size": True}, "no add action"),
+        ({"path": ""}, "empty path"),
+        ({"stats": '{"numRecords":"x"}'}, "numRecords"),
+        ({"stats": '{"numRecords":1.5}'}, "numRecords"),
+    ],
+)
+def test_given_files_are_told_of_in_numbers_that_logs_hold(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    table = new_table(tmp_path)
+    add = {"path": "a.parquet", "size": 10, "modificationTime": 5, "partitionValues": {}} | change
+    with pytest.raises(SchemaError, match=message), table.transaction() as tx:
+        tx.add_files([add])
+    assert table.update().version == 0
 
 
 def test_a_live_file_that_is_gone_is_named(tmp_path: Path) -> None:

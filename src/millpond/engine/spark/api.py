@@ -13,7 +13,7 @@ from millpond.engine.spark.conf import is_local
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,21 @@ class Api:
             # Connect's client has a Python warning for that, so it gets a key that all rows share.
             keys = [self.functions.lit(1)]
         return self.window.partitionBy(*keys)
+
+
+def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
+    """A DataFrame of a session on the same Spark as one of another, in which it is used.
+
+    What it means was settled in its own session: how files are read, and zones of casts.
+    """
+    if df.sparkSession is session or not is_classic(session):
+        return df
+    from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+    own: Any = session
+    jvm, plan = own._jvm, df._jdf.queryExecution().analyzed()  # noqa: SLF001
+    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(own._jsparkSession, plan)  # noqa: SLF001
+    return Classic(made, own)
 
 
 def is_classic(session: SparkSession) -> bool:

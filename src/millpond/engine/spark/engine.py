@@ -63,6 +63,8 @@ class SparkEngine:
         progress: Callable[[Progress], object] | None = None,
     ) -> None:
         self._session = session
+        self._fit: SparkSession | None = None
+        """The session that plans run in: `session`, if its settings are right for that."""
         self._settings = settings
         self._progress = progress
         self._kept = contextlib.ExitStack()
@@ -81,11 +83,13 @@ class SparkEngine:
     @property
     def session(self) -> SparkSession:
         """The session that plans run in; started now if there is none yet."""
-        if self._session is None:
-            from millpond.engine.spark.session import spark_session
+        from millpond.engine.spark.session import fit_session, spark_session
 
+        if self._session is None:
             self._session = spark_session(self._settings)
-        return self._session
+        if self._fit is None:
+            self._fit = fit_session(self._session)
+        return self._fit
 
     def check_available(self) -> str:
         """What Spark would run on here, without starting it; an error if it could not."""
@@ -128,7 +132,11 @@ class SparkEngine:
         """
         df, context = self._local.compile(self._checked(plan, scope), ordered=ordered)
         self._kept.enter_context(context.resources)
-        return df
+        if self._session is None:
+            return df
+        from millpond.engine.spark.api import in_session
+
+        return in_session(df, self._session)
 
     def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
         """The columns that a query gives over inputs of these schemas.

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from millpond.base.errors import ConfigError, EngineError, EngineUnavailableError, MillpondError
 from millpond.base.settings import Settings
 from millpond.engine.spark import gateway
+from millpond.engine.spark.api import is_classic
 from millpond.engine.spark.conf import (
     RUNTIME,
     SEMANTICS,
@@ -115,10 +116,32 @@ def adopt(session: SparkSession) -> SparkSession:
                 hint="call adopt() before the first use of Spark, or stop_session() first",
             )
         _silence_query_loggers()
-        own = session.newSession()
-        _apply(own, {**RUNTIME, **SEMANTICS})
-        _running.adopted = own
-        return own
+        _running.adopted = _settled(session)
+        return _running.adopted
+
+
+def fit_session(session: SparkSession) -> SparkSession:
+    """A session that plans can run in: the given one, or a new one on the same Spark.
+
+    The session that was given is not changed.
+    """
+    found = {name: str(session.conf.get(name)) for name in SEMANTICS}
+    wrong = [name for name, value in SEMANTICS.items() if found[name].lower() != value.lower()]
+    if not wrong:
+        return session
+    if not is_classic(session):
+        raise ConfigError(
+            f"this session has {wrong[0]}={found[wrong[0]]}, and answers depend on it",
+            setting=wrong[0],
+            hint=f"session.conf.set({wrong[0]!r}, {SEMANTICS[wrong[0]]!r})",
+        )
+    return _settled(session)
+
+
+def _settled(session: SparkSession) -> SparkSession:
+    own = session.newSession()
+    _apply(own, {**RUNTIME, **SEMANTICS})
+    return own
 
 
 def stop_session() -> None:

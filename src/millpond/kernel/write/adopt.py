@@ -12,6 +12,7 @@ from millpond.kernel.features import DELETION_VECTORS
 from millpond.kernel.partitions import read_value
 from millpond.kernel.write import exactjson
 from millpond.plan.arrow import to_arrow
+from millpond.plan.types import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from millpond.kernel.snapshot import Snapshot
 
 
+_LONGS: Final = tuple(field.name for field in ADD if field.type == LONG)
 _MEMBERS: Final = f"members are: {', '.join(ADD.names)}"
 
 
@@ -34,6 +36,7 @@ def checked_add(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) 
     if unknown or missing:
         what = f"has no member {unknown[0]!r}" if unknown else f"needs a {missing[0]}"
         raise SchemaError(f"an add action {what}: {dict(add)}", hint=_MEMBERS)
+    _check_numbers(add)
     columns = snapshot.columns
     names = [columns.physical_name(columns.schema.field(n)) for n in snapshot.partition_columns]
     given = dict(add.get("partitionValues") or {})
@@ -45,6 +48,19 @@ def checked_add(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) 
         )
     _check_described(snapshot, protocol, add)
     return {"dataChange": True, **add, "partitionValues": given}
+
+
+def _check_numbers(add: Mapping[str, Any]) -> None:
+    """Refuse a file without a name, and fractions, which Arrow rounds and the log would keep."""
+    if not add["path"]:
+        raise SchemaError("an add action has an empty path", hint="name the file by its path")
+    for name in _LONGS:
+        value = add.get(name)
+        if value is not None and (type(value) is not int or (name == "size" and value < 0)):
+            raise SchemaError(
+                f"the add action of {add['path']} has {value!r} as its {name}",
+                hint="a whole number; of a time, the milliseconds",
+            )
 
 
 def _check_described(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, Any]) -> None:
@@ -61,8 +77,11 @@ def _check_described(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, A
                 f"{what} has {text!r} for {name!r}, which is no {field.type}",
                 hint="write it as Delta does, such as 2024-05-31 for a date",
             ) from error
-    if not _is_object(add.get("stats")):
-        raise SchemaError(f"{what} has statistics that are no JSON object", hint="leave them out")
+    if not _are_statistics(add.get("stats")):
+        raise SchemaError(
+            f"{what} has statistics that are no JSON object with a whole numRecords",
+            hint="leave them out",
+        )
     if add.get("deletionVector") and not protocol.reads(DELETION_VECTORS):
         raise SchemaError(
             f"{what} has a deletion vector, which the table does not allow",
@@ -70,8 +89,14 @@ def _check_described(snapshot: Snapshot, protocol: Protocol, add: Mapping[str, A
         )
 
 
-def _is_object(text: str | None) -> bool:
+def _are_statistics(text: str | None) -> bool:
+    if text is None:
+        return True
     try:
-        return text is None or isinstance(exactjson.loads(text), dict)
+        found = exactjson.loads(text)
     except (ValueError, RecursionError):
         return False
+    if not isinstance(found, dict):
+        return False
+    rows = found.get("numRecords")
+    return rows is None or (type(rows) is int and rows >= 0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import pyarrow as pa
 
@@ -56,8 +57,25 @@ if TYPE_CHECKING:
     from millpond.plan.arguments import AnySchema
     from millpond.plan.executor import Executor
 
+Step = TypeVar("Step", bound="Callable[..., Any]")
 ISOLATION: Final = "delta.isolationLevel"
 CHANGE_DATA: Final = "_change_data"
+
+
+def _whole(step: Step) -> Step:
+    """A step that fails has changed nothing; what it had put is removed by a rollback."""
+
+    @wraps(step)
+    def done(self: Changing, *args: Any, **named: Any) -> Any:
+        before = self.pending.copy()
+        try:
+            return step(self, *args, **named)
+        except BaseException:
+            before.put = self.pending.put
+            self.pending = before
+            raise
+
+    return cast("Step", done)
 
 
 class Changing:
@@ -96,12 +114,14 @@ class Changing:
         """The table's metadata as it will be, but for what only the commit knows."""
         return self.view.metadata
 
+    @_whole
     def append(self, data: Any) -> None:
         """Add rows: an Arrow table, a plan, a DataFrame or dictionaries."""
         self._step("WRITE", mode="Append")
         rows = batches_of(data, self.view.plain_schema, engine=self._engine)
         self.pending.add_written(write_rows(self._target(), rows))
 
+    @_whole
     def overwrite(self, data: Any, predicate: Expr | None = None) -> None:
         """Exchange all rows, or those that satisfy a predicate; new rows have to satisfy it."""
         shown = None if predicate is None else str(predicate)
@@ -117,6 +137,7 @@ class Changing:
         self.delete(predicate)
         self.pending.add_written(files)
 
+    @_whole
     def delete(self, predicate: Expr | None = None) -> int:
         """Delete the rows that satisfy a predicate, or all; says how many those are.
 
@@ -213,6 +234,7 @@ class Changing:
         pending.told |= set(pending.removes)
         pending.rewritten |= set(pending.adds)
 
+    @_whole
     def remove_files(self, paths: Iterable[str], *, data_change: bool = True) -> None:
         """Remove live files by the paths that `files()` gives."""
         self._step("DELETE")
@@ -222,6 +244,7 @@ class Changing:
             self.reads.files.add(key_of(add))
             self.pending.remove(add, data_change=data_change)
 
+    @_whole
     def rearrange(self, paths: Iterable[str]) -> int:
         """Write the rows of live files anew, in the order of the files; how many files that makes.
 
@@ -256,11 +279,13 @@ class Changing:
             )
         return [live[path] for path in wanted]
 
+    @_whole
     def add_files(self, adds: Iterable[Mapping[str, Any]]) -> None:
         """Make files part of the table that are there already: add actions as dictionaries."""
         self._step("WRITE", mode="Append")
         protocol = self._protocol()
-        made = [checked_add(self.view, protocol, add) for add in adds]
+        given = items_of(adds, "add_files()", "add actions")
+        made = [checked_add(self.view, protocol, add) for add in given]
         for add in made:
             self.pending.add(add)
             self.pending.is_counted = False

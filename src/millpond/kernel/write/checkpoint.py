@@ -36,12 +36,13 @@ from millpond.kernel.names import (
     unique_checkpoint_name,
 )
 from millpond.kernel.write.checkpoint_rows import FileRows, grouped
-from millpond.kernel.write.checksum import checksum, put_checksum
+from millpond.kernel.write.checksum import checksum, put_checksum, time_stated_by
 from millpond.kernel.write.commit import log_path
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.files import put_own
 from millpond.kernel.write.scratch import on_this_machine
 from millpond.kernel.write.seal import SEAL, UNSEALED, sealed, stream_digest
+from millpond.plan.arguments import whole_of
 from millpond.plan.arrow import to_arrow
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def write_checkpoint(
 
     All files are counted on the way, so the version gets its checksum, too.
     """
+    whole_of(sidecar_files, "write_checkpoint(sidecar_files=)")
     snapshot = table.snapshot
     check_upkeep(snapshot)
     commits = snapshot.segment.commits
@@ -110,6 +112,7 @@ def write_checkpoint(
         table.metadata,
         files=rows.adds,
         size=rows.file_bytes,
+        stated_time=time_stated_by(table),
         # What is stored counts: the file may be another writer's.
         digests={path: stream_digest(store.get_stream(path)) for path in result.paths},
     )

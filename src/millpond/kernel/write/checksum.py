@@ -12,6 +12,7 @@ from millpond.base.errors import ObjectExistsError, ObjectNotFoundError
 from millpond.base.store import open_store
 from millpond.kernel.names import checksum_name
 from millpond.kernel.scan import Scan
+from millpond.kernel.times import has_stated_times
 from millpond.kernel.write.commit import log_path
 from millpond.kernel.write.seal import DIGEST, SEAL, UNSEALED, sealed
 
@@ -32,9 +33,19 @@ def write_checksum(table: DeltaTable) -> dict[str, Any]:
     for batch in Scan(table.snapshot, ("size",)).machine(table.log_engine("auto")):
         files += batch.num_rows
         size += pc.sum(batch.column("size")).as_py() or 0
-    found = checksum(table.protocol, table.metadata, files=files, size=size)
+    stated = time_stated_by(table)
+    found = checksum(table.protocol, table.metadata, files=files, size=size, stated_time=stated)
     put_checksum(open_store(table.location, settings=table.settings), table.version, found)
     return found
+
+
+def time_stated_by(table: DeltaTable) -> int | None:
+    """The time that the version's commit states; None where commits do not."""
+    if not has_stated_times(table.snapshot):
+        return None
+    found = table.history(1)
+    stated = found[0].get("inCommitTimestamp") if found else None
+    return stated if isinstance(stated, int) else None
 
 
 def checksum(

@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millpond.base.errors import UnsupportedFeatureError
 from millpond.base.store import open_store
 from millpond.kernel.actions import SIDECAR, log_columns, picked
 from millpond.kernel.durations import LOG_FILES, duration_millis
+from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.names import (
     LOG_DIRECTORY,
     SIDECARS,
@@ -53,6 +55,13 @@ def clean_log(
     `delta.logRetentionDuration` says. A time without a zone is in UTC.
     """
     check_upkeep(table.snapshot)
+    if is_catalog_managed(table.protocol):
+        raise UnsupportedFeatureError(
+            f"the log of {table.location} is looked after by the catalog that manages the table",
+            table=table.location,
+            features=("catalogManaged",),
+            hint="let the catalog clean it",
+        )
     if before is not None:
         cutoff = to_millis(before, table.location)
     else:

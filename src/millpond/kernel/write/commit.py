@@ -203,6 +203,7 @@ def publish_commit(store: Store, staged: StagedCommit) -> None:
     """Give a ratified commit its place in the log, the older ones first; twice is harmless."""
     content = store.get(staged.path)
     target = log_path(commit_name(staged.version))
+    _check_order(store, staged)
     try:
         store.put(target, content)
     except ObjectExistsError:
@@ -214,6 +215,20 @@ def publish_commit(store: Store, staged: StagedCommit) -> None:
                 version=staged.version,
                 hint="a writer went round the catalog: the table has to be repaired by hand",
             ) from None
+
+
+def _check_order(store: Store, staged: StagedCommit) -> None:
+    """Refuse a commit whose predecessor is not published: the log would have a gap meanwhile."""
+    if not staged.version:
+        return
+    try:
+        store.head(log_path(commit_name(staged.version - 1)))
+    except ObjectNotFoundError:
+        raise CommitError(
+            f"version {staged.version - 1} of {staged.table} is not published yet",
+            table=staged.table,
+            hint="publish the older commits first",
+        ) from None
 
 
 class Waiter:

@@ -22,6 +22,7 @@ from millpond.kernel.table import DeltaTable, delta_table
 from millpond.kernel.times import ENABLED_TIME, ENABLED_VERSION
 from millpond.kernel.write.checksum import checksum, put_checksum
 from millpond.kernel.write.commit import encode_commit, log_path, put_commit
+from millpond.kernel.write.features import check_rules
 from millpond.kernel.write.info import STATED_TIMES, Operation, checked_info, engine_info
 from millpond.kernel.write.listed import millis
 from millpond.kernel.write.mapped import unmapped, with_physical_names
@@ -71,6 +72,7 @@ def create_table(
     if is_catalog_managed(protocol):
         known.setdefault(STATED_TIMES, "true")
     _check(made, partition_by, known, table)
+    check_rules(made, known, table)
     now, txn_id = int(time.time() * 1000), str(uuid.uuid4())
     metadata = Metadata(
         id=str(uuid.uuid4()),

@@ -101,6 +101,11 @@ class _Change:
             if before is None:
                 fields.append(self._added(item, where))
                 continue
+            if before.name not in left:
+                raise SchemaError(
+                    f"two columns of the new schema are the old {_shown(where, before)}",
+                    hint="leave the annotations of a copied column out",
+                )
             del left[before.name]
             fields.append(self._field(before, item, where))
         for gone in left.values():

@@ -42,11 +42,16 @@ _NEED: Final = {
 def check_writable(snapshot: Snapshot) -> None:
     """Refuse a table that would be spoiled by writing rows to it from here."""
     _check_known(snapshot, WRITER_FEATURES)
-    used = sorted(set(_rules(snapshot.schema, snapshot.metadata)))
+    check_rules(snapshot.schema, snapshot.metadata.configuration, snapshot.table)
+
+
+def check_rules(schema: Struct, configuration: Mapping[str, str], table: str) -> None:
+    """Refuse a table that asks of new rows what is not looked at here."""
+    used = sorted(set(_rules(schema, configuration)))
     if used:
         raise UnsupportedFeatureError(
-            f"{snapshot.table} has {', '.join(used)}, which can't be written here",
-            table=snapshot.table,
+            f"{table} has {', '.join(used)}, which can't be written here",
+            table=table,
             features=tuple(used),
             hint="it can still be read; write it with an engine that knows them",
         )
@@ -76,8 +81,8 @@ def _check_known(snapshot: Snapshot, known: frozenset[str]) -> None:
         )
 
 
-def _rules(schema: Struct, metadata: Metadata) -> Iterator[str]:
-    if any(key.startswith("delta.constraints.") for key in metadata.configuration):
+def _rules(schema: Struct, configuration: Mapping[str, str]) -> Iterator[str]:
+    if any(key.startswith("delta.constraints.") for key in configuration):
         yield "check constraints"
     for type_ in types_in(schema):
         if type_ == VARIANT:

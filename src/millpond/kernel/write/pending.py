@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.kernel.dv import DeletionVector
@@ -42,6 +43,10 @@ class Pending:
     """How many rows new files have."""
     is_counted: bool = True
     """Whether adds are surely new files, so that the table's can be counted on."""
+
+    def copy(self) -> Pending:
+        """The same as it is now, whatever becomes of this one."""
+        return replace(self, **{name: copy(getattr(self, name)) for name in self.__slots__})
 
     @property
     def has_files(self) -> bool:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import PlanError
 from millpond.kernel.durations import APP_TRANSACTIONS, DELETED_FILES, LOG_FILES, parse_duration
-from millpond.plan.arguments import wrong
+from millpond.plan.arguments import text_of, wrong
+from millpond.plan.scalars import fits
+from millpond.plan.types import INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,32 +35,34 @@ _CHOICES: Final[Mapping[str, Sequence[str]]] = {
 _DURATIONS: Final = (DELETED_FILES, LOG_FILES, APP_TRANSACTIONS)
 _NOT_HERE: Final = (
     *("delta.enableRowTracking", "delta.enableVariantShredding", "delta.enableIcebergCompatV1"),
-    *("delta.enableIcebergCompatV2", "delta.enableIcebergWriterCompatV1"),
+    *("delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3"),
+    "delta.enableIcebergWriterCompatV1",
 )
 
 
-def check_properties(given: Any, argument: str) -> None:
-    """Refuse properties that are no texts, or whose texts mean nothing."""
+def checked_properties(given: Any, argument: str) -> dict[str, str | None]:
+    """Properties in Delta's own spelling; refused if they are no texts, or mean nothing."""
+    found: dict[str, str | None] = {}
     if not isinstance(given, Mapping):
         raise wrong(
             argument, "properties by name", given, hint="such as {'delta.appendOnly': 'true'}"
         )
     for key, value in given.items():
-        if not isinstance(key, str):
-            raise wrong(argument, "names of properties", key)
-        if value is None:
-            continue
-        if not isinstance(value, str):
-            raise wrong(f"{argument}[{key!r}]", "a text", value, hint="such as 'true' or '10'")
-        _check_text(key, value)
+        text_of(key, argument, "names of properties")
+        if value is not None:
+            text_of(value, f"{argument}[{key!r}]", "a text", hint="such as 'true' or '10'")
+        found[key] = None if value is None else _checked(key, value)
+    return found
 
 
-def _check_text(key: str, text: str) -> None:
-    choices = _CHOICES.get(key)
-    if choices is not None and text.lower() not in {choice.lower() for choice in choices}:
-        raise PlanError(f"{key} is {text!r}", hint=f"one of {', '.join(choices)}")
-    if key in _NUMBERS and not (text.removeprefix("-").isdecimal() and text.isascii()):
-        raise PlanError(f"{key} is {text!r}", hint="a whole number")
+def _checked(key: str, text: str) -> str:
+    choices = {choice.lower(): choice for choice in _CHOICES.get(key, ())}
+    if choices and text.lower() not in choices:
+        raise PlanError(f"{key} is {text!r}", hint=f"one of {', '.join(choices.values())}")
+    if key in _NUMBERS:
+        is_number = text.removeprefix("-").isdecimal() and text.isascii()
+        if not is_number or not fits(int(text), INTEGER):
+            raise PlanError(f"{key} is {text!r}", hint="a whole number of at most 32 bits")
     if key == "delta.checkpointInterval" and int(text) < 1:
         raise PlanError(
             f"{key} is {text!r}", hint="from 1 on; a very high one, if there should be none"
@@ -70,3 +74,4 @@ def _check_text(key: str, text: str) -> None:
             f"{key} asks for what can't be written here",
             hint="leave it out, or write the table with an engine that knows it",
         )
+    return choices.get(text.lower(), text)

@@ -14,7 +14,7 @@ from millpond.kernel.features import (
 )
 from millpond.kernel.write.features import WRITER_FEATURES
 from millpond.kernel.write.info import STATED_TIMES
-from millpond.kernel.write.properties import check_properties
+from millpond.kernel.write.properties import checked_properties
 from millpond.plan.types import TIMESTAMP_NTZ, VARIANT, types_in
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def asked_features(
     configuration: Mapping[str, str | None],
 ) -> tuple[dict[str, str | None], frozenset[str]]:
     """Properties without those that ask for a feature, and the features."""
-    check_properties(configuration, "configuration=")
+    configuration = checked_properties(configuration, "configuration=")
     kept = {key: value for key, value in configuration.items() if not key.startswith(FEATURE)}
     names = [key.removeprefix(FEATURE) for key in configuration if key.startswith(FEATURE)]
     for name in names:

@@ -15,7 +15,19 @@ import pyarrow.types as at
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.node import Plan
-from millpond.plan.types import DATE, FLOAT, TIMESTAMP_NTZ, DataType, List, Map, Struct, is_integral
+from millpond.plan.types import (
+    DATE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    List,
+    Map,
+    Struct,
+    is_integral,
+    types_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -71,7 +83,7 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
             _check_value(row, schema, "")
         try:
             table = pa.Table.from_pylist(list(data), to_arrow_schema(schema))
-        except (pa.ArrowException, ValueError, OverflowError) as error:
+        except (pa.ArrowException, ValueError, OverflowError, TypeError) as error:
             raise SchemaError(f"a row does not fit the table: {error}") from error
         yield from table.to_batches()
     else:
@@ -110,8 +122,8 @@ def _check_value(value: Any, type_: DataType, where: str) -> None:
     elif isinstance(type_, List) and isinstance(value, Collection) and not isinstance(value, str):
         for item in value:
             _check_value(item, type_.element, f"{where}element.")
-    elif isinstance(type_, Map) and isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else _pairs(value)
+    elif isinstance(type_, Map) and isinstance(value, dict | list | tuple):
+        pairs = value.items() if isinstance(value, dict) else _pairs(value, type_, where)
         for key, item in pairs:
             _check_value(key, type_.key, f"{where}key.")
             _check_value(item, type_.value, f"{where}value.")
@@ -122,8 +134,13 @@ def _check_value(value: Any, type_: DataType, where: str) -> None:
         )
 
 
-def _pairs(value: list[Any]) -> list[Any]:
-    return [item for item in value if isinstance(item, list | tuple) and len(item) == 2]
+def _pairs(value: Collection[Any], type_: Map, where: str) -> Collection[Any]:
+    if not all(isinstance(item, list | tuple) and len(item) == 2 for item in value):
+        raise SchemaError(
+            f"{value} in {where.rstrip('.')!r} is no {type_}",
+            hint="give a dictionary, or pairs of a key and a value",
+        )
+    return value
 
 
 def _would_be_cut(value: Any, type_: DataType) -> bool:
@@ -131,7 +148,13 @@ def _would_be_cut(value: Any, type_: DataType) -> bool:
         return not isinstance(value, int) and isinstance(value, Number) and not _is_whole(value)
     if type_ == FLOAT and isinstance(value, float):
         return math.isfinite(value) and abs(value) >= _NO_FLOAT
-    if isinstance(value, dt.datetime) and value == value:  # pandas' NaT does not equal itself
+    if isinstance(type_, Struct):  # Arrow would take pairs and tuples, too
+        return value is not None and not isinstance(value, dict)
+    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ) and isinstance(value, Number):
+        return not isinstance(value, int)
+    if isinstance(value, dt.datetime):
+        if value != value:  # pandas' NaT, which Arrow takes for a day
+            return type_ == DATE
         has_more = value.time() != dt.time.min if type_ == DATE else getattr(value, "nanosecond", 0)
         return bool(has_more) or (type_ == TIMESTAMP_NTZ and value.tzinfo is not None)
     return isinstance(type_, List) and isinstance(value, str)
@@ -155,8 +178,22 @@ def fitted(batch: pa.RecordBatch, schema: Struct) -> pa.RecordBatch:
             if field.name in given
             else pa.nulls(batch.num_rows, to_arrow(field.type))
         )
-        columns.append(_conformed(array, field.type, field.name, nullable=field.nullable))
+        column = _conformed(array, field.type, field.name, nullable=field.nullable)
+        if STRING in types_in(field.type):
+            _check_texts(column, field.name)
+        columns.append(column)
     return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(schema))
+
+
+def _check_texts(array: pa.Array, where: str) -> None:
+    """Refuse bytes that are called text and are none: others could not read the file."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(
+            f"the column {where!r} holds what is no text: {error}",
+            hint="decode it, or write it to a binary column",
+        ) from error
 
 
 def _check_names(given: list[str], schema: Struct, where: str = "") -> None:
@@ -185,7 +222,7 @@ def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) 
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if at.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = _decoded(array)
     if at.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if at.is_null(array.type):
@@ -207,6 +244,15 @@ def _conformed(array: pa.Array, type_: DataType, where: str, *, nullable: bool) 
         if pc.any(became).as_py():
             raise _misfit(array, type_, where, "some number is too large, and would be infinite")
     return found
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """The values of a dictionary array; pyarrow can't choose among views."""
+    words = array.dictionary
+    if at.is_string_view(words.type) or at.is_binary_view(words.type):
+        is_text = at.is_string_view(words.type)
+        words = words.cast(pa.large_string() if is_text else pa.large_binary())
+    return pa.DictionaryArray.from_arrays(array.indices, words).dictionary_decode()
 
 
 def _struct(array: pa.StructArray, type_: Struct, where: str) -> pa.Array:

@@ -40,6 +40,7 @@ from millpond.kernel.write.commit import (
 )
 from millpond.kernel.write.conflicts import Mine, check_conflict
 from millpond.kernel.write.info import engine_info, stated_time, time_of
+from millpond.plan.arguments import whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,6 +109,7 @@ class Transaction(Changing):
     ) -> CommitResult:
         """Make it a version of the table. If that fails, nothing is left behind."""
         self._step(None)
+        whole_of(max_retries, "commit(max_retries=)")
         self._check_published()
         try:
             result = self._race(max_retries, on_repeated)
@@ -337,7 +339,10 @@ class Transaction(Changing):
         if last is not None:
             path = last.path[len(self.table.location) + 1 :]
             found = time_of(read_winner(self.store, last.name.version, self.table.location, path))
-            return last.modified if found is None else found
+            if found is None or not has_stated_times(self.base):
+                # The commit that begins to state times comes after the file of the one before.
+                return max(found or 0, last.modified)
+            return found
         known = read_checksum(self.store, self.base.version) or {}
         stated = known.get("inCommitTimestampOpt")
         assert segment.checkpoint is not None

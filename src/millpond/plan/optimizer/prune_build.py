@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from millpond.plan.bind import resolve_path
 from millpond.plan.bound import BoundNamed, BoundPath, row_paths
 from millpond.plan.optimizer.needs import Need, cheapest, narrowed
-from millpond.plan.optimizer.prune_needs import kept_calls, kept_columns, kept_measures, with_range
+from millpond.plan.optimizer.prune_needs import (
+    kept_calls,
+    kept_columns,
+    kept_measures,
+    need_of_files,
+)
 from millpond.plan.optimizer.retype import retype
 from millpond.plan.optimizer.sharing import with_inputs
 from millpond.plan.optimizer.substitute import column_name
@@ -56,10 +61,7 @@ def _scan(node: Scan, need: Need) -> Plan:
 
 
 def _narrowed(node: Scan | DynamicScan, need: Need) -> Struct:
-    columns, constants, need = node.columns, node.constants, with_range(node, need)
-    if not need.whole and not any(need.has(f.name) for f in columns) and constants:
-        need = Need(members={constants[0]: Need(whole=True)})  # nothing to decode for it
-    return narrowed(columns, need)
+    return narrowed(node.columns, need_of_files(node, need))
 
 
 def _rows(node: Stored | Values, need: Need) -> Plan:

@@ -131,15 +131,24 @@ def _below_stateful(node: StatefulFunction, need: Need) -> Need:
     return _without(below, {mapping.name for mapping in node.mappings})
 
 
-def with_range(node: Scan | DynamicScan, need: Need) -> Need:
+def _with_range(node: Scan | DynamicScan, need: Need) -> Need:
     """Which part of a file its bytes are has to be known wherever they are needed."""
     if node.format != "bytes" or need.whole or not need.has(CONTENT):
         return need
     return _with_columns(need.copy(), tuple(name for name in RANGE if name in node.constants))
 
 
+def need_of_files(node: Scan | DynamicScan, need: Need) -> Need:
+    """What is needed of files: where that is nothing, a constant, which takes no decoding."""
+    need = _with_range(node, need)
+    is_nothing = not need.whole and not any(need.has(f.name) for f in node.columns)
+    if is_nothing and node.constants:
+        return Need(members={node.constants[0]: Need(whole=True)})
+    return need
+
+
 def _below_files(node: DynamicScan, need: Need) -> Need:
-    need = with_range(node, need)
+    need = need_of_files(node, need)
     names = [node.path_column, *(name for name in node.constants if need.has(name))]
     if node.deleted is not None:
         names.append(node.deleted)
