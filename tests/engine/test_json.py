@@ -13,6 +13,7 @@ from millpond.plan.make import values
 from millpond.plan.run import engine_named
 from millpond.plan.sources import File, Scan
 from millpond.plan.types import (
+    BYTE,
     DATE,
     DOUBLE,
     FLOAT,
@@ -64,6 +65,9 @@ CASES: list[tuple[DataType, dict[str, Any]]] = [
         Map(STRING, Decimal(5, 2)),
         {'{"v":{"x":99999,"x":1}}': None, '{"v":{"x":1,"x":2}}': [("x", D("2.00"))]},
     ),
+    (BYTE, {'{"v":127}': 127, '{"v":128}': None, '{"v":255}': None, '{"v":-129}': None}),
+    (List(BYTE), {'{"v":[1,200]}': None, '{"v":[1,null]}': [1, None]}),
+    (Map(STRING, BYTE), {'{"v":{"x":200}}': None, '{"v":{"x":-128}}': [("x", -128)]}),
     (DATE, {'{"v":"2024-05-31","v":"no day"}': None, '{"v":"2024-05-31","v":5}': None}),
     (Map(STRING, List(DATE)), {'{"v":{"x":["no day"],"x":[]}}': [("x", [])]}),
     (

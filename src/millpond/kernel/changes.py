@@ -31,7 +31,7 @@ from millpond.kernel.names import version_prefix
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.phase import BasePhase, lacking, list_log, listed_commits, scan_log, together
-from millpond.kernel.times import commit_times
+from millpond.kernel.times import commit_times, first_stated, has_stated_times
 from millpond.kernel.widening import as_declared, scanned
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.expr import col
@@ -68,8 +68,6 @@ ACTIONS: Final = log_columns(
 
 _LAST_MILLIS: Final = 253_402_300_799_999
 """The end of the year 9999."""
-_MOST_ROWS: Final = 1 << 31
-"""A file with more is counted: statistics that say so are more likely wrong."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +135,13 @@ class ReadRange(BasePhase):
             for name in ACTIONS.names:
                 if row[name] is not None:
                     found.setdefault(name, []).append(row[name])
+        # What a commit states where it need not is not looked at, as when a version is opened.
+        first = first_stated(self.snapshot) if has_stated_times(self.snapshot) else None
         stated = {
             version: info["inCommitTimestamp"]
             for version, actions in by_version.items()
             for info in actions.get("commitInfo", ())
-            if info["inCommitTimestamp"] is not None
+            if first is not None and version >= first and info["inCommitTimestamp"] is not None
         }
         times = commit_times(self.commits, stated)
         self._check_times(times)
@@ -326,19 +326,11 @@ class TableChanges:
         return positions_array(parts)
 
     def _row_count(self, file: Mapping[str, Any], engine: str | Executor) -> int:
-        """How many rows a file holds, from its statistics, or else by counting them."""
-        import json
-
+        """How many rows a file holds, by its footer: statistics may be wrong."""
         import pyarrow as pa
 
         from millpond.plan import aggregates as agg
 
-        try:
-            count = json.loads(file.get("stats") or "{}").get("numRecords")
-        except (ValueError, AttributeError):
-            count = None
-        if type(count) is int and 0 <= count < _MOST_ROWS:
-            return count
         paths = resolve_all(self.table.location, pa.array([file["path"]]))
         scan = DynamicScan(Values(pa.table({"path": paths})), "parquet", Struct())
         counted = scan.aggregate(n=agg.count()).to_pylist(engine=self.table.log_engine(engine))

@@ -85,6 +85,11 @@ class CsvOptions:
             given = getattr(self, name)
             if not isinstance(given, str) or len(given) != 1:
                 raise PlanError(f"a CSV {name} is one character, not {given!r}")
+            if not given.isascii() or given in "\r\n\0":
+                raise PlanError(
+                    f"{given!r} can't be a CSV {name}",
+                    hint="a character of ASCII, and none that ends a line",
+                )
         if not isinstance(self.has_header, bool):
             raise PlanError(f"a CSV file has a header or not: {self.has_header!r}", hint="True")
 

@@ -69,7 +69,8 @@ def _read(
         .schema(schema)
         .option("mode", "FAILFAST")
         .option("header", str(reading.csv.has_header).lower())
-        .option("sep", reading.csv.delimiter)
+        # A backslash begins a name for another character, unless it stands twice.
+        .option("sep", reading.csv.delimiter.replace("\\", "\\\\"))
         .option("quote", quote)
         .option("escape", quote)
         .option("multiLine", "true")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from millpond.plan.streams import Window, WindowCall
 
 _TIES_SHARE = ("rank", "dense_rank")
+_MOST_ROWS = (1 << 31) - 2
+"""Frames and offsets beyond this are those of all rows: Spark's windows count by 32 bits."""
 _FRAMED = {"first_value": "first", "last_value": "last", "mean": "avg"}
 
 
@@ -50,13 +52,19 @@ def _call(call: WindowCall, frame: Frame, over: Expressions, context: Context) -
         return made.cast(to_spark(call.type))
     value = f.lit(1) if call.arg is None else over.column(call.arg)
     if call.function in ("lag", "lead"):
+        if abs(call.offset) > _MOST_ROWS:  # no partition has so many
+            made = f.lit(None).cast(to_spark(call.type))
+            return made
         made = getattr(f, call.function)(value, call.offset).over(window)
         return made
     if call.function == "mean":
         value = value.cast(to_spark(DOUBLE))
     bounds = context.api.window
-    start = bounds.unboundedPreceding if call.start is None else call.start
-    end = bounds.unboundedFollowing if call.end is None else call.end
+    start, end = call.start, call.end
+    if start is None or start < -_MOST_ROWS:
+        start = bounds.unboundedPreceding
+    if end is None or end > _MOST_ROWS:
+        end = bounds.unboundedFollowing
     function = getattr(f, _FRAMED.get(call.function, call.function))
     made = function(value).over(window.rowsBetween(start, end))
     return made

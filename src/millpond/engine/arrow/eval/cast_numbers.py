@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType
 
 _CONTEXT: Final = decimal.Context(prec=80, rounding=decimal.ROUND_HALF_UP)
+_SAFE_DIGITS: Final = 18
 _EXACT_DIGITS: Final = 15
 """Whole numbers of so many digits are exact as doubles, and so is 10 to the 22nd."""
 
@@ -90,9 +91,13 @@ def _to_decimal(column: pa.Array, target: Decimal) -> pa.Array:
     scale = target.scale
     if pa.types.is_decimal(column.type):
         scale = max(scale, column.type.scale)
+        if scale > target.scale and _is_large(column):
+            return map_unique(lambda x: fit_decimal(x, target), column, to_arrow(target))
     wide = column.cast(pa.decimal256(76, scale))
     if scale > target.scale:
         wide = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
+    if pa.types.is_decimal(column.type) and _has_room(column.type, target):
+        return wide.cast(to_arrow(target))
     limit = decimal.Decimal(10) ** (target.precision - target.scale)
     fits = pc.less(pc.abs(wide), pa.scalar(limit, pa.decimal256(76, scale)))
     if not all_true(fits):
@@ -100,7 +105,31 @@ def _to_decimal(column: pa.Array, target: Decimal) -> pa.Array:
     return wide.cast(to_arrow(target))
 
 
+def _is_large(column: pa.Array) -> bool:
+    """Whether some decimal has more digits than 64 bits hold: pyarrow rounds some of those wrong.
+
+    >>> _is_large(pa.array([decimal.Decimal("9223372036854775807.9")], pa.decimal128(38, 18)))
+    True
+    """
+    if column.type.precision <= _SAFE_DIGITS:
+        return False
+    limit = pa.scalar(decimal.Decimal(1).scaleb(_SAFE_DIGITS - column.type.scale), column.type)
+    return bool(pc.any(pc.greater_equal(pc.abs(column), limit)).as_py())
+
+
+def _has_room(source: pa.DataType, target: Decimal) -> bool:
+    """Whether every number has fewer digits before the point than there may be."""
+    return bool(source.precision - source.scale < target.precision - target.scale)
+
+
+def _truncated(value: decimal.Decimal, bounds: tuple[int, int]) -> int | None:
+    whole = int(value)
+    return whole if bounds[0] <= whole <= bounds[1] else None
+
+
 def _decimal_to_whole(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    if column.type.scale > 0 and _is_large(column):
+        return map_unique(lambda x: _truncated(x, _bounds(type_)), column, type_)
     options = pc.CastOptions(target_type=type_, allow_decimal_truncate=True)
     try:
         return pc.cast(column, options=options)

@@ -6,6 +6,7 @@ and after, so that both kinds of cast share one path and good data pays one comp
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,7 +83,8 @@ def convert(column: pa.Array, source: DataType, target: DataType) -> pa.Array:
     if target in _TIMES:
         return _convert_time(column, source, target)
     if target == BOOLEAN:
-        return pc.not_equal(column, pa.scalar(0, pa.int8()).cast(column.type))
+        zero = Decimal(0) if pa.types.is_decimal(column.type) else 0
+        return pc.not_equal(column, pa.scalar(zero, column.type))
     if source == BOOLEAN:
         return convert_number(column.cast(pa.int8()), BYTE, target)
     return convert_number(column, source, target)

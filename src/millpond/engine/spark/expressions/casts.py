@@ -56,6 +56,9 @@ def cast(
     if source == t.BINARY and target == t.STRING:
         text: Column = api.functions.make_valid_utf8(column.cast(to_spark(t.STRING)))
         return text
+    if isinstance(source, t.Decimal) and target in (t.BYTE, t.SHORT, t.INTEGER):
+        # Spark would go by way of a double, which rounds.
+        column, source = _plain(column, t.LONG, on_error=on_error), t.LONG
     fits = _condition(column, source, target, api)
     if fits is not None:
         column = _checked(column, fits, target, on_error=on_error, api=api)

@@ -84,6 +84,8 @@ def _readable(type_: t.DataType) -> t.DataType:
     """The type that Spark reads."""
     if type_ in _TIMES:
         return t.STRING
+    if type_ == t.BYTE:
+        return t.SHORT  # Spark takes 128 to 255 for bytes, and makes negative numbers of them
     if isinstance(type_, t.List):
         return t.List(_readable(type_.element))
     if isinstance(type_, t.Map):
@@ -100,6 +102,8 @@ def _finished(column: Column, type_: t.DataType, api: Api) -> Column:
     if type_ in _TIMES:
         pattern = LOCAL_MOMENT if type_ == t.TIMESTAMP_NTZ else MOMENT
         made = from_text(column, type_, on_error="null", api=api, pattern=pattern)
+    elif type_ == t.BYTE:
+        made = column.try_cast(to_spark(type_))
     elif isinstance(type_, t.Struct) and _needs_work(type_):
         fields = [
             _finished(column.getField(field.name), field.type, api).alias(field.name)
@@ -118,7 +122,7 @@ def _needs_work(type_: t.DataType) -> bool:
         return any(_needs_work(field.type) for field in type_)
     if isinstance(type_, t.List):
         return _needs_work(type_.element)
-    return type_ in _TIMES or isinstance(type_, t.Map)
+    return type_ in _TIMES or type_ == t.BYTE or isinstance(type_, t.Map)
 
 
 def _list(column: Column, element: t.DataType, api: Api) -> Column:

@@ -1,0 +1,86 @@
+"""Numbers, frames and texts at the edges of what Arrow and Spark do by themselves."""
+
+from __future__ import annotations
+
+from decimal import Decimal as D
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import millpond as mp
+from millpond.base.errors import EvaluationError, PlanError
+from millpond.plan.run import engine_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from millpond.plan.executor import Executor
+
+
+@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> Executor:
+    if request.param == "arrow":
+        return engine_named("arrow")
+    from millpond.engine.spark import SparkEngine
+
+    return SparkEngine(request.getfixturevalue("spark"))
+
+
+def cast(numbers: Sequence[str | None], type_: pa.DataType, to: str, engine: Executor) -> list[Any]:
+    column = pa.array([None if n is None else D(n) for n in numbers], type_)
+    plan = mp.values(pa.table({"x": column})).select(y=mp.col("x").cast(to))
+    return [row["y"] for row in plan.to_pylist(engine=engine)]
+
+
+def test_large_decimals_are_rounded_and_cut_right(engine: Executor) -> None:
+    wide = pa.decimal128(38, 14)
+    numbers = ["-92233720368547750293.52430873207284", None, "0.5"]
+    found = cast(numbers, wide, "decimal(38,0)", engine)
+    assert found == [D("-92233720368547750294"), None, D(1)]
+    third = ["922337203.685477580342765081228517494"]
+    found = cast(third, pa.decimal128(38, 27), "decimal(24,13)", engine)
+    assert found == [D("922337203.6854775803428")]
+    edge = ["9223372036854775807.9", "-9223372036854775808.9", "1.9"]
+    found = cast(edge, pa.decimal128(38, 18), "long", engine)
+    assert found == [2**63 - 1, -(2**63), 1]
+    with pytest.raises(EvaluationError):
+        cast(["9223372036854775808.0"], pa.decimal128(38, 18), "long", engine)
+
+
+@pytest.mark.parametrize(("to", "largest"), [("byte", 127), ("short", 2**15 - 1)])
+def test_decimals_are_cut_and_not_rounded(engine: Executor, to: str, largest: int) -> None:
+    numbers = ["2.99999999999999999999", f"{largest}.99999999999999999999", None]
+    assert cast(numbers, pa.decimal128(38, 20), to, engine) == [2, largest, None]
+    with pytest.raises(EvaluationError):
+        cast([f"{largest + 1}.0"], pa.decimal128(38, 20), to, engine)
+
+
+def test_decimals_without_much_before_the_point(engine: Executor) -> None:
+    small = ["0.5", "0", None]
+    assert cast(small, pa.decimal128(10, 8), "boolean", engine) == [True, False, None]
+    tiny = ["0.5", "0.49999999999999999999999999999999999999"]
+    assert cast(tiny, pa.decimal128(38, 38), "decimal(38,0)", engine) == [D(1), D(0)]
+
+
+@pytest.mark.spark
+def test_frames_of_more_rows_than_there_can_be(spark: Any) -> None:
+    plan = mp.values([{"x": 1}, {"x": 2}, {"x": 4}])
+    for start in (-(2**31), -(2**31) - 1, -(2**40)):
+        found = plan.window("o", "sum", "x", rows=(start, 0)).to_pylist(engine="spark")
+        assert [row["o"] for row in found] == [1, 3, 7]
+    found = plan.window("o", "sum", "x", rows=(0, 2**40)).to_pylist(engine="spark")
+    assert [row["o"] for row in found] == [7, 6, 4]
+    found = plan.window("o", "lag", "x", offset=2**31).to_pylist(engine="spark")
+    assert [row["o"] for row in found] == [None] * 3
+
+
+def test_delimiters_of_csv(engine: Executor, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\\b\n1\\2\n")
+    schema = {"a": "long", "b": "long"}
+    plan = mp.scan(tmp_path / "a.csv", csv={"delimiter": "\\"}, schema=schema)
+    assert plan.to_pylist(engine=engine) == [{"a": 1, "b": 2}]
+    for bad in ("§", "\n", ";;", ""):
+        with pytest.raises(PlanError):
+            mp.scan(tmp_path / "a.csv", csv={"delimiter": bad}, schema=schema)
