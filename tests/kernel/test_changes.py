@@ -264,7 +264,7 @@ def file(version: int) -> LogFile:
     return LogFile(f"/t/_delta_log/{version}", LogName("commit", version, version), 1, version)
 
 
-STATED = {"delta.enableInCommitTimestamps": "true"}
+STATED = {"enableInCommitTimestamps": "true"}
 
 
 def snapshot(version: int, **settings: str) -> Snapshot:
