@@ -6,11 +6,13 @@ from decimal import Decimal as D
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import millpond as mp
 from millpond.base.errors import EvaluationError, PlanError
 from millpond.plan.run import engine_named
+from millpond.plan.types import STRING, List
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,3 +86,17 @@ def test_delimiters_of_csv(engine: Executor, tmp_path: Path) -> None:
     for bad in ("§", "\n", ";;", ""):
         with pytest.raises(PlanError):
             mp.scan(tmp_path / "a.csv", csv={"delimiter": bad}, schema=schema)
+
+
+def test_lists_of_numbers_with_nulls_in_later_row_groups(engine: Executor, tmp_path: Path) -> None:
+    """Where a null stands, the number of a word may stand that its dictionary does not have."""
+    lists = [[5, 6], None, [1], [1], [], [1, None]]
+    column = pa.array(lists, pa.list_(pa.int64()))
+    pq.write_table(pa.table({"l": column}), tmp_path / "l.parquet", row_group_size=3)
+    rows = mp.scan(tmp_path / "l.parquet")
+    large, ones = mp.element() > 4, mp.element() == 1
+    assert rows.filter(mp.col("l").any(large)).to_pylist(engine=engine) == [{"l": [5, 6]}]
+    found = rows.filter(mp.col("l").all(ones)).to_pylist(engine=engine)
+    assert [row["l"] for row in found] == [[1], [1], []]
+    texts = rows.select(t=mp.col("l").cast(List(STRING))).to_pylist(engine=engine)
+    assert texts[-1] == {"t": ["1", None]}

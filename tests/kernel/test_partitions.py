@@ -189,8 +189,8 @@ def test_each_different_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("type_", "value", "text"),
     [
-        (t.TIMESTAMP, dt.datetime(99, 1, 2, 3, 4, 5, tzinfo=UTC), "0099-01-02 03:04:05"),
-        (t.TIMESTAMP, dt.datetime(2024, 1, 2, 3, 4, 5, 60, UTC), "2024-01-02 03:04:05.000060"),
+        (t.TIMESTAMP, dt.datetime(99, 1, 2, 3, 4, 5, tzinfo=UTC), "0099-01-02T03:04:05.000000Z"),
+        (t.TIMESTAMP, dt.datetime(2024, 1, 2, 3, 4, 5, 60, UTC), "2024-01-02T03:04:05.000060Z"),
         (t.TIMESTAMP_NTZ, naive(2024, 1, 2), "2024-01-02 00:00:00"),
         (t.DATE, dt.date(5, 1, 2), "0005-01-02"),
         (t.DOUBLE, 1e7, "1.0E7"),

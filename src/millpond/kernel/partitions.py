@@ -101,9 +101,12 @@ def write_value(value: Any, type_: t.DataType) -> str | None:
         return _java_number(value, type_)
     if isinstance(type_, t.Decimal):
         return f"{value:f}"
-    if type_ in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        text: str = value.replace(tzinfo=None).isoformat(sep=" ")
+    if type_ == t.TIMESTAMP_NTZ:
+        text: str = value.isoformat(sep=" ")
         return text
+    if type_ == t.TIMESTAMP:  # without a zone, it would be one of the machine that reads it
+        moment = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f"{moment}Z"
     if type_ == t.BINARY:
         try:
             return bytes(value).decode()

@@ -11,15 +11,20 @@ from contextvars import ContextVar
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from millpond.plan.types import BINARY, BOOLEAN, NULL, STRING, VARIANT, Decimal, Primitive
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Column
 
     from millpond.engine.spark.api import Api
+    from millpond.plan.types import DataType
 
 _DEPTH: ContextVar[int] = ContextVar("_DEPTH", default=0)
 _VARIABLES = ("element", "other")
+_NO_NUMBERS = (BOOLEAN, STRING, BINARY, NULL, VARIANT)
+_MOST_ELEMENTS = (1 << 31) - 1
 
 
 def each(api: Api, name: str, elements: Column, function: Callable[..., Column]) -> Column:
@@ -36,6 +41,20 @@ def each(api: Api, name: str, elements: Column, function: Callable[..., Column])
         return made(api, name, elements, function, names)
     finally:
         _DEPTH.reset(token)
+
+
+def safe(elements: Column, element: DataType, api: Api) -> Column:
+    """A list over which a lambda can go.
+
+    Spark's generated code takes a number out of its list before it asks whether it is null. In a
+    Parquet file, where a null stands may be the number of a word that a later row group's
+    dictionary does not have, and the job fails. A copy of the list has no dictionary.
+    """
+    if not isinstance(element, Primitive | Decimal) or element in _NO_NUMBERS:
+        return elements
+    f = api.functions
+    copied: Column = f.slice(elements, f.lit(1), f.lit(_MOST_ELEMENTS))
+    return copied
 
 
 def _classic(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import replace
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from millpond.kernel.actions import ADD
 from millpond.kernel.data import missing_file
 from millpond.kernel.scan import ScanBuilder
 from millpond.kernel.write.adopt import checked_add
+from millpond.kernel.write.clustered import check_clustered, clustering_of
 from millpond.kernel.write.conflicts import ISOLATIONS, Isolation, Reads, key_of
 from millpond.kernel.write.delete import (
     CHANGE_TYPE,
@@ -329,6 +330,7 @@ class Changing:
         view = replace(self.base, protocol=protocol, metadata=metadata)
         view.check_readable()
         check_writable(view)
+        check_clustered(self._clustering, view.columns)
         self._features |= features
         self.view = view
 
@@ -366,8 +368,18 @@ class Changing:
             )
         self.operation.begin(operation, parameters)
 
+    @cached_property
+    def _clustering(self) -> tuple[tuple[str, ...], ...]:
+        return clustering_of(self.table)
+
     def _target(self) -> Target:
-        return Target(self.store, self.view.columns, self.metadata, self.pending.put)
+        return Target(
+            self.store,
+            self.view.columns,
+            self.metadata,
+            self.pending.put,
+            clustering=self._clustering,
+        )
 
     def _protocol(self) -> Protocol:
         """The protocol that the table has after this transaction."""

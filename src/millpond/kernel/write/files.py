@@ -56,6 +56,8 @@ class Target:
     extra: tuple[Field, ...] = ()
     """Columns that a file has beside the table's: `_change_type` of change data."""
     file_bytes: int = FILE_BYTES
+    clustering: tuple[tuple[str, ...], ...] = ()
+    """Columns that have statistics wherever they stand."""
 
     @property
     def data_schema(self) -> Struct:
@@ -68,7 +70,9 @@ class Target:
     def leaves(self) -> list[Leaf]:
         """What statistics are kept of."""
         metadata = self.metadata
-        return indexed_leaves(self.columns, metadata.partition_columns, metadata.configuration)
+        return indexed_leaves(
+            self.columns, metadata.partition_columns, metadata.configuration, self.clustering
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,22 +54,33 @@ class Leaf(NamedTuple):
 
 
 def indexed_leaves(
-    columns: TableColumns, partition_columns: Sequence[str], configuration: Mapping[str, str]
+    columns: TableColumns,
+    partition_columns: Sequence[str],
+    configuration: Mapping[str, str],
+    always: Sequence[Path] = (),
 ) -> list[Leaf]:
-    """The leaves that statistics are kept of, in order."""
+    """The leaves that statistics are kept of, in order; some of them, or their members, always."""
     both = zip(columns.schema, columns.stored_schema(), strict=True)
     data = [pair for pair in both if pair[0].name not in partition_columns]
     leaves = list(_leaves(data, (), ()))
     named = configuration.get(COLUMNS_KEY)
     if named is not None:
         wanted = _names(named)
-        return [leaf for name, leaf in leaves if any(name[: len(w)] == w for w in wanted)]
+        return [
+            leaf for name, leaf in leaves if _is_below(name, wanted) or _is_below(leaf.path, always)
+        ]
     try:
         count = int(configuration.get(INDEXED_KEY, INDEXED))
     except ValueError:
         count = INDEXED
     found = [leaf for _, leaf in leaves]
-    return found if count < 0 else found[:count]
+    if count < 0:
+        return found
+    return found[:count] + [leaf for leaf in found[count:] if _is_below(leaf.path, always)]
+
+
+def _is_below(path: Path, others: Sequence[Path]) -> bool:
+    return any(path[: len(other)] == other for other in others)
 
 
 def _leaves(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import place
-from millpond.engine.spark.lambdas import each
+from millpond.engine.spark.lambdas import each, safe
 from millpond.engine.spark.types import to_spark
 from millpond.plan import types as t
 
@@ -96,7 +96,7 @@ def _each(column: Column, source: t.List, target: t.List, *, on_error: str, api:
     def one(element: Column) -> Column:
         return cast(element, source.element, target.element, on_error=on_error, api=api)
 
-    return each(api, "transform", column, one)
+    return each(api, "transform", safe(column, source.element, api), one)
 
 
 def _condition(column: Column, source: t.DataType, target: t.DataType, api: Api) -> Column | None:

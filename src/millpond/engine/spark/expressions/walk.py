@@ -17,7 +17,7 @@ from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import made_for
 from millpond.engine.spark.expressions.paths import follow
 from millpond.engine.spark.expressions.quantifiers import question_of, sought_element
-from millpond.engine.spark.lambdas import each
+from millpond.engine.spark.lambdas import each, safe
 from millpond.plan.bound import (
     BoundCall,
     BoundCast,
@@ -113,6 +113,8 @@ class Expressions:
             # The same three values as `exists`, without a lambda for each element.
             found: Column = self.api.functions.array_contains(elements, self._build(sought, []))
             return found
+        if not question.members:
+            elements = safe(elements, question.element, self.api)
         return each(
             self.api,
             "exists" if node.kind == "any" else "forall",
