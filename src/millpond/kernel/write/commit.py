@@ -219,16 +219,19 @@ def publish_commit(store: Store, staged: StagedCommit) -> None:
 
 def _check_order(store: Store, staged: StagedCommit) -> None:
     """Refuse a commit whose predecessor is not published: the log would have a gap meanwhile."""
-    if not staged.version:
+    before = staged.version - 1
+    if before < 0:
         return
-    try:
-        store.head(log_path(commit_name(staged.version - 1)))
-    except ObjectNotFoundError:
-        raise CommitError(
-            f"version {staged.version - 1} of {staged.table} is not published yet",
-            table=staged.table,
-            hint="publish the older commits first",
-        ) from None
+    # Of a log that was cleaned, what is left of that version or after it tells as much.
+    for meta in store.list(log_path(""), start_after=log_path(f"{before:020}")):
+        found = parse_name(file_name(meta.path))
+        if found is not None and found.kind in ("commit", "checkpoint"):
+            return
+    raise CommitError(
+        f"version {before} of {staged.table} is not published yet",
+        table=staged.table,
+        hint="publish the older commits first",
+    )
 
 
 class Waiter:
