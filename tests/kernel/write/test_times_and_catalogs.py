@@ -212,7 +212,7 @@ def test_staged_commits_are_seen_through_their_catalog_alone(tmp_path: Path) -> 
     with pytest.raises(PlanError, match="has no commit 2"):
         compact_log(seen, 1, 3)
     store = open_store(tmp_path)
-    with pytest.raises(CommitError, match="version 2 of .* is not published yet"):
+    with pytest.raises(CommitError, match=r"version 2 of .* is not published yet"):
         publish_commit(store, second)
     for staged in (first, first, second, second):
         publish_commit(store, staged)
