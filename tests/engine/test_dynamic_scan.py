@@ -31,15 +31,6 @@ COLUMNS = Struct.of(p=LONG, v=LONG, s=Struct.of(x=DOUBLE, t=STRING), w=STRING)
 NAMED = Struct.of(path=STRING, p=LONG, gone=List(LONG))
 
 
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
-
-
 @pytest.fixture
 def files(tmp_path: Path) -> list[File]:
     """Files of several row groups with values that grow, and a constant each."""

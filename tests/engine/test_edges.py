@@ -11,7 +11,6 @@ import pytest
 
 import millpond as mp
 from millpond.base.errors import EvaluationError, PlanError
-from millpond.plan.run import engine_named
 from millpond.plan.types import STRING, List
 
 if TYPE_CHECKING:
@@ -19,15 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from millpond.plan.executor import Executor
-
-
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
 
 
 def cast(numbers: Sequence[str | None], type_: pa.DataType, to: str, engine: Executor) -> list[Any]:

@@ -10,7 +10,6 @@ import pytest
 
 from millpond.plan.expr import path
 from millpond.plan.make import values
-from millpond.plan.run import engine_named
 from millpond.plan.sources import File, Scan
 from millpond.plan.types import (
     BYTE,
@@ -78,15 +77,6 @@ CASES: list[tuple[DataType, dict[str, Any]]] = [
     (Struct.of(x=LONG), {'{"v":{"x":1},"v":{}}': {"x": None}, '{"v":{"x":1},"v":7}': {"x": 1}}),
 ]
 BOTH = [(type_, list(texts), list(texts.values())) for type_, texts in CASES]
-
-
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
 
 
 def column(plan: Plan, engine: Executor) -> list[Any]:

@@ -17,7 +17,6 @@ from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.expr import col, path
 from millpond.plan.make import list_files, stored, values
 from millpond.plan.optimizer import optimize
-from millpond.plan.run import engine_named
 from millpond.plan.sources import CsvOptions, File, Scan
 from millpond.plan.types import (
     BOOLEAN,
@@ -40,15 +39,6 @@ if TYPE_CHECKING:
     from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
     from millpond.plan.sources import Stored
-
-
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
 
 
 def rows(plan: Plan, engine: Executor, scope: Any = None) -> list[dict[str, Any]]:

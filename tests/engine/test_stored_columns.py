@@ -26,15 +26,6 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
 
 
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
-
-
 def rows(plan: Plan, engine: Executor) -> list[dict[str, Any]]:
     run = engine.execute(plan)
     found: list[dict[str, Any]] = pa.Table.from_batches(list(run), schema=run.schema).to_pylist()

@@ -14,7 +14,6 @@ from millpond.base.errors import SourceError
 from millpond.plan.expr import col, lit, path
 from millpond.plan.make import values
 from millpond.plan.optimizer import optimize
-from millpond.plan.run import engine_named
 from millpond.plan.sources import STORED_NAME, File, Scan
 from millpond.plan.types import (
     DOUBLE,
@@ -39,15 +38,6 @@ if TYPE_CHECKING:
 
     from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
-
-
-@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.spark)])
-def engine(request: pytest.FixtureRequest) -> Executor:
-    if request.param == "arrow":
-        return engine_named("arrow")
-    from millpond.engine.spark import SparkEngine
-
-    return SparkEngine(request.getfixturevalue("spark"))
 
 
 def rows(plan: Plan, engine: Executor) -> list[dict[str, Any]]:
