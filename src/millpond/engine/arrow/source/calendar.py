@@ -8,6 +8,7 @@ reads them, and so does this. Wall clocks (`timestamp_ntz`) were never written t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,22 +71,18 @@ class OldCalendar:
     def table(self, read: pa.Table, columns: Sequence[Any]) -> pa.Table:
         """What was read of some leaves, in the order of the file, with times as they should be."""
         leaves = iter(columns)
-        chunks = [
-            [self._array(chunk, own, name) for chunk in column.chunks]
-            for name, column in zip(read.column_names, read.columns, strict=True)
-            for own in ([next(leaves) for _ in range(leaf_count_of(column.type))],)
-        ]
-        arrays = [
-            pa.chunked_array(found, type=column.type)
-            for found, column in zip(chunks, read.columns, strict=True)
-        ]
+        arrays = []
+        for name, column in zip(read.column_names, read.columns, strict=True):
+            own = list(islice(leaves, leaf_count_of(column.type)))
+            chunks = [self._array(chunk, own, name) for chunk in column.chunks]
+            arrays.append(pa.chunked_array(chunks, type=column.type))
         return pa.Table.from_arrays(arrays, schema=read.schema)
 
     def bounds(self, found: Bounds, type_: DataType) -> Bounds:
         """Limits of statistics, but for those that are old themselves."""
         if type_ == DATE:
             first = _SWITCH_DAY
-        elif type_ == TIMESTAMP:
+        elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):  # a day may be read as midnight
             first = self._first_day * _PER_DAY["us"]
         else:
             return found
@@ -108,7 +105,7 @@ class OldCalendar:
             parts = [array.values]
         left = iter(leaves)
         done = [
-            self._array(part, [next(left) for _ in range(leaf_count_of(part.type))], column)
+            self._array(part, list(islice(left, leaf_count_of(part.type))), column)
             for part in parts
         ]
         if at.is_map(type_):
