@@ -710,3 +710,15 @@ def test_a_live_file_that_is_gone_is_named(tmp_path: Path) -> None:
     (tmp_path / file).unlink()
     with pytest.raises(DataFileMissingError, match=f"{file} is a live file of"):
         table.transaction().delete(mp.col("id") == 1)
+
+
+def test_rows_of_partitioned_tables_are_counted(tmp_path: Path) -> None:
+    """Where no column is needed, the one that stands for a row is asked for below, too."""
+    schema = Struct.of(id=LONG, p=STRING)
+    table = create_table(tmp_path / "t", schema, partition_by=["p"])
+    with table.transaction(engine="arrow") as tx:
+        tx.append([{"id": n, "p": "ab"[n % 2]} for n in range(5)])
+    rows = table.update().scan().plan()
+    assert rows.aggregate(n=mp.agg.count()).to_pylist(engine="arrow") == [{"n": 5}]
+    odd = rows.filter(mp.col("id") > 3).aggregate(n=mp.agg.count())
+    assert odd.to_pylist(engine="arrow") == [{"n": 1}]
