@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -25,14 +26,16 @@ from millpond.base.errors import (
     CorruptLogError,
     PlanError,
     RepeatedTransactionError,
+    TypeMismatchError,
     UnsupportedFeatureError,
 )
 from millpond.base.store import open_store
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.table import DeltaTable, delta_table
-from millpond.kernel.write import compact_log, publish_commit, write_checkpoint
+from millpond.kernel.write import clean_log, compact_log, publish_commit, write_checkpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from millpond.kernel.write import StagedCommit
@@ -294,6 +297,34 @@ def test_a_managed_table_needs_its_tail(tmp_path: Path) -> None:
     times = [info["inCommitTimestamp"] for info in reversed(seen.history())]
     assert times == sorted(set(times))
     assert len(times) == 3
+    with pytest.raises(UnsupportedFeatureError, match="by the catalog that manages"):
+        clean_log(seen)
+
+
+def test_checksums_of_checkpoints_have_the_time(tmp_path: Path) -> None:
+    table = append(new_table(tmp_path, configuration=STATED), ids(1))
+    told = tmp_path / "_delta_log" / f"{1:020}.crc"
+    told.unlink()
+    write_checkpoint(table)
+    assert json.loads(told.read_text())["inCommitTimestampOpt"] == stated(tmp_path, range(1, 2))[0]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda tx: tx.set_metadata(description="\ud800"),
+        lambda tx: tx.app_transaction("\ud800", 1),
+        lambda tx: tx.domain_metadata("d", "\ud800"),
+        lambda tx: tx.set_metadata(configuration={"x": "\ud800"}),
+        lambda tx: tx.add_files(5),
+        lambda tx: tx.commit(max_retries="a"),
+    ],
+)
+def test_arguments_that_no_log_can_hold(tmp_path: Path, step: Callable[[Any], None]) -> None:
+    table = new_table(tmp_path)
+    with pytest.raises(TypeMismatchError):
+        step(table.transaction(engine="arrow"))
+    assert table.update().version == 0
 
 
 def test_a_tail_with_gaps(tmp_path: Path) -> None:
