@@ -72,7 +72,6 @@ def create_table(
     if is_catalog_managed(protocol):
         known.setdefault(STATED_TIMES, "true")
     _check(made, partition_by, known, table)
-    check_rules(made, known, table)
     now, txn_id = int(time.time() * 1000), str(uuid.uuid4())
     metadata = Metadata(
         id=str(uuid.uuid4()),
@@ -126,6 +125,7 @@ def _check(
     if not schema.fields:
         raise SchemaError("a table needs at least one column")
     check_shape(schema, configuration)
+    check_rules(schema, configuration, table)
     for name in partition_by:
         type_ = schema.field(name).type
         if isinstance(type_, Struct | List | Map) or type_ in (VARIANT, NULL):

@@ -88,7 +88,7 @@ def read_json(text: str, type_: DataType) -> Any:
         value = _UNFIT
     if isinstance(type_, Struct) and not isinstance(value, dict):
         return dict.fromkeys(type_.names)
-    return None if value in (_UNFIT, _NO_TIME) else value
+    return None if value is _UNFIT or value is _NO_TIME else value
 
 
 def is_json_object(text: str) -> bool:
