@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+NATIVE := src/millpond/engine/arrow/native
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ help: ## Show this list
 
 setup: $(READY) ## Create .venv and install the package with its tools (the others do this themselves)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(NATIVE)/pages.c
 	@$(PYTHON) tools/check_machine.py
 	@echo "Setting up $(VENV); the first time takes a few minutes."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -50,5 +51,5 @@ docs: $(READY) ## Run every code block of the README and of docs/, and check the
 	$(PYTEST) tests/docs
 
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/data build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/data build dist $(NATIVE)/*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -60,6 +60,14 @@ def test_dates_are_what_spark_shows(tmp_path: Path) -> None:
     assert [row["d"] for row in rows(mp.scan(path))] == DATES
 
 
+def test_large_files_are_shifted_too(tmp_path: Path) -> None:
+    """Those whose pages are decoded by compiled functions, where there are some."""
+    path = written(tmp_path, {"n": pa.array(range(20_000)), "d": days(*DAYS * 4_000)}, OLD)
+    assert [row["d"] for row in rows(mp.scan(path))] == DATES * 4_000
+    few = mp.scan(path).filter(col("n") % 1_000 < 2).select("d")
+    assert [row["d"] for row in rows(few)] == DATES[:2] * 20
+
+
 @pytest.mark.parametrize("notes", [{}, {"org.apache.spark.version": "3.5.0"}])
 def test_other_files_are_left_alone(tmp_path: Path, notes: dict[str, str]) -> None:
     path = written(tmp_path, {"d": days(-719_162)}, notes)

@@ -52,6 +52,7 @@ PARSERS: Mapping[str, Parser] = {
     "arrow.spill": setting.one_of("auto", "never"),
     "arrow.max_parse_bytes": setting.positive,
     "arrow.threads": setting.optional(setting.positive),
+    "arrow.native": setting.one_of("auto", "never"),
     "store.endpoint": setting.optional(
         setting.matching(
             r"https?://[^\s@]+",
@@ -105,6 +106,8 @@ class ArrowSettings:
     """Raw files in a pond that are larger, and that Spark reads by itself, are parsed by Spark."""
     threads: int | None = None
     """How many Parquet files are decoded at a time; None is one a processor, up to eight."""
+    native: Literal["auto", "never"] = "auto"
+    """Whether pages of Parquet files are decoded by compiled functions, where there are some."""
 
     def __post_init__(self) -> None:
         _check_section(self, "arrow")

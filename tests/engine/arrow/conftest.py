@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from millpond.base.settings import Settings
-from millpond.engine.arrow import ArrowEngine
+from millpond.engine.arrow import ArrowEngine, context
 from millpond.plan.arrow import from_arrow_schema
 from millpond.plan.sources import File, Scan
 
@@ -49,6 +49,13 @@ def run(engine: ArrowEngine) -> Run:
         return rows, execution.counters
 
     return run
+
+
+@pytest.fixture(params=["compiled", "pyarrow"])
+def each_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages are decoded by compiled functions, if there are some, and then by pyarrow alone."""
+    if request.param == "pyarrow":
+        monkeypatch.setattr(context, "library", lambda: None)
 
 
 @pytest.fixture

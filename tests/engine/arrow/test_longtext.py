@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,18 +14,23 @@ from millpond.base.errors import EngineError, SourceError
 from millpond.engine.arrow import sort
 from millpond.engine.arrow.source import conform, dense, rowgroup
 from millpond.engine.arrow.source.longtext import LongTextError
+from millpond.engine.arrow.source.pages import chunk, gather
 from millpond.plan.expr import col, path
 from millpond.plan.make import values
 from millpond.plan.types import LONG, STRING, List, Struct
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 ROWS = 12_000  # from 10,000 on, texts that repeat are read as dictionaries
-LIMIT = 100_000
+LIMIT = 80_000
 
 
 @pytest.fixture(autouse=True)
 def _low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "MOST_BYTES", LIMIT)
     monkeypatch.setattr(conform, "MOST_BYTES", LIMIT)
+    monkeypatch.setattr(chunk, "MOST_BYTES", LIMIT)
+    monkeypatch.setattr(gather, "MOST_BYTES", LIMIT)
 
 
 TABLE = pa.table(
@@ -57,7 +63,8 @@ def batches(plan: Any) -> list[pa.RecordBatch]:
     found = list(plan.execute(engine="arrow"))
     for batch in found:
         for column in batch.columns:
-            assert not pa.types.is_string(column.type) or column.nbytes <= LIMIT
+            is_text = pa.types.is_string(column.type)
+            assert not is_text or (pc.sum(pc.binary_length(column)).as_py() or 0) <= LIMIT
     return found
 
 

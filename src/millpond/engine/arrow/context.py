@@ -11,9 +11,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from millpond.base.machine import cores
+from millpond.engine.arrow.native.library import library
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
+    from ctypes import CDLL
+
     from millpond.base.settings import ArrowSettings
     from millpond.engine.arrow.source.files import Files
     from millpond.plan.counters import Counters
@@ -51,6 +54,11 @@ class Context:
     """Whether the plan may have enough before all is read: then nothing is read ahead."""
     _directory: Path | None = None
     _noting: Lock = field(default_factory=Lock)
+
+    @property
+    def library(self) -> CDLL | None:
+        """The compiled functions that decode pages; None if there are none, or by setting."""
+        return library() if self.settings.native == "auto" else None
 
     @property
     def batch_rows(self) -> int:

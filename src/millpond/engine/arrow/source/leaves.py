@@ -32,6 +32,18 @@ class Column:
 
     type: pa.DataType
     first_leaf: int
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a leaf is that no list or map is around."""
+
+    steps: tuple[str, ...]
+    """The names that lead to it."""
+    levels: tuple[int, ...]
+    """From which definition level on each of them is there."""
+    type: pa.DataType
 
 
 class Layout:
@@ -51,7 +63,7 @@ class Layout:
         number = 0
         for field in schema:
             # Of two columns of one name the first counts, as in every other reader.
-            self.columns.setdefault(field.name, Column(field.type, number))
+            self.columns.setdefault(field.name, Column(field.type, number, field.nullable))
             self.together += tuple(_together(field.type, number))
             number += leaf_count_of(field.type)
         if not leaf_count:
@@ -125,13 +137,15 @@ class Layout:
             type_ = child
         return None if at.is_nested(type_) else number
 
-    def place(self, leaf: int) -> tuple[tuple[str, ...], pa.DataType] | None:
-        """The names that lead to a leaf through structs alone, and its type; None for others."""
+    def place(self, leaf: int) -> Place | None:
+        """The place of a leaf to which structs alone lead; None for others."""
         name = max(
             (name for name, column in self.columns.items() if column.first_leaf <= leaf),
             key=lambda name: self.columns[name].first_leaf,
         )
-        type_, number, steps = self.columns[name].type, self.columns[name].first_leaf, [name]
+        column = self.columns[name]
+        type_, number = column.type, column.first_leaf
+        steps, levels = [name], [int(column.nullable)]
         while at.is_struct(type_):
             for i in range(type_.num_fields):
                 member = type_.field(i)
@@ -143,7 +157,10 @@ class Layout:
                 return None  # a leaf of a second column of the same name
             type_ = member.type
             steps.append(member.name)
-        return None if at.is_nested(type_) or number != leaf else (tuple(steps), type_)
+            levels.append(levels[-1] + member.nullable)
+        if at.is_nested(type_) or number != leaf:
+            return None
+        return Place(tuple(steps), tuple(levels), type_)
 
     def passes_map(self, steps: tuple[str, ...]) -> bool:
         """Whether a path looks up a key on its way, which may be missing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from millpond.engine.arrow.source.calendar import OldCalendar
 from millpond.engine.arrow.source.described import open_parquet
 from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
+from millpond.engine.arrow.source.longtext import joined
 from millpond.engine.arrow.source.misfit import Misfit
-from millpond.engine.arrow.source.pages import TextLeaf
+from millpond.engine.arrow.source.nulls import without_nulls
+from millpond.engine.arrow.source.pages import PAGE_ERRORS
 from millpond.engine.arrow.source.prune import may_hold
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS, RowGroup
+from millpond.engine.arrow.source.storedleaves import StoredLeaves
 from millpond.engine.arrow.source.variant import check_times
 from millpond.plan.paths import Name
 from millpond.plan.types import Struct
@@ -34,10 +38,6 @@ if TYPE_CHECKING:
     from millpond.plan.bound import BoundExpr, BoundPath
     from millpond.plan.types import DataType
 
-_FEWEST_ROWS = 10_000
-"""Smaller files are read plainly: a second reader would cost more than it saves."""
-_BYTES_PER_VALUE = 4
-"""Texts that take fewer are read as dictionaries; of a part of the rows, fewer by that part."""
 _USUAL_TEXT, _USUAL_NUMBER = 32, 8
 """Bytes of decoded values, where a file takes fewer."""
 
@@ -72,11 +72,14 @@ class ParquetSource:
         if columns is not None and self.metadata.num_rows:
             own = Struct(tuple(field for field in columns if field.name not in constants))
             self.layout.require(own)
+        # Of remote files, pyarrow fetches what it needs ahead, together; old dates are shifted.
+        by_pages = local_path(path) is not None and self._calendar is None
+        self.stored = StoredLeaves(
+            self.metadata, self.layout, context.library if by_pages else None
+        )
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
-        self._repeating: dict[int, float] = {}
         self._repeated: dict[str, pa.Array] = {}
-        self._text_leaves: dict[int, TextLeaf | None] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
     @classmethod
@@ -177,11 +180,32 @@ class ParquetSource:
             known = self._repeated[name] = self.constants[name].repeat(rows)
         return known.slice(0, rows)
 
-    def read(self, group: int, leaves: list[int], until: int | None) -> list[pa.Table]:
-        """Leaves of a row group; texts that repeat come as dictionaries, which is much cheaper."""
-        share = 1.0 if until is None else until / float(self.group_rows[group])
-        readers = self._readers(leaves, share)
-        return [self._dated(_read(reader, group, some, until), some) for reader, some in readers]
+    def read(
+        self, group: int, leaves: list[int], until: int | None, *, numbered: bool = True
+    ) -> list[dict[str, pa.Array]]:
+        """Leaves of a row group, some at a time; texts that repeat may come as dictionaries."""
+        rows = int(self.group_rows[group])
+        share = 1.0 if until is None else until / rows
+        found, rest = [], []
+        for leaf in leaves:
+            column = self._from_pages(group, leaf, until or rows, numbered=numbered, share=share)
+            found.append(column) if column else rest.append(leaf)
+        readers = self._readers(rest, share)
+        tables = (self._dated(_read(reader, group, some, until), some) for reader, some in readers)
+        return found + [_columns(table) for table in tables]
+
+    def _from_pages(
+        self, group: int, leaf: int, rows: int, *, numbered: bool, share: float
+    ) -> dict[str, pa.Array] | None:
+        """A leaf's first rows out of its pages; None if pyarrow has to read them."""
+        chunk = self.stored.chunk(self.file, group, leaf)
+        if chunk is None:
+            return None
+        try:
+            column = chunk.next(rows, numbered=numbered and self.stored.repeat(leaf, share))
+        except PAGE_ERRORS:
+            return None
+        return {chunk.leaf.steps[0]: column}
 
     def _dated(self, table: pa.Table, leaves: list[int]) -> pa.Table:
         """What was read, with dates and timestamps by today's calendar."""
@@ -189,18 +213,32 @@ class ParquetSource:
             return table
         return self._calendar.table(table, [self.metadata.schema.column(i) for i in sorted(leaves)])
 
-    def read_parts(self, group: int, leaves: list[int], size: int) -> Iterator[list[pa.Table]]:
+    def read_parts(
+        self, group: int, leaves: list[int], size: int, *, numbered: bool = True
+    ) -> Iterator[list[dict[str, pa.Array]]]:
         """The same of all rows, so many at a time."""
-        readers = self._readers(leaves)
+        chunks = {
+            leaf: chunk
+            for leaf in leaves
+            if (chunk := self.stored.chunk(self.file, group, leaf)) and chunk.fits(size)
+        }
+        readers = self._readers([leaf for leaf in leaves if leaf not in chunks])
         parts = [
             reader.iter_batches(size, row_groups=[group], column_indices=some, use_threads=False)
             for reader, some in readers
         ]
-        for batches in zip(*parts, strict=True):
-            yield [
-                self._dated(pa.Table.from_batches([batch]), some)
+        left = int(self.group_rows[group])
+        for batches in zip(*parts, strict=True) if parts else repeat(()):
+            rows = batches[0].num_rows if batches else min(size, left)
+            left -= rows
+            found = [
+                _columns(self._dated(pa.Table.from_batches([batch]), some))
                 for batch, (_, some) in zip(batches, readers, strict=True)
             ]
+            for leaf, chunk in chunks.items():
+                few = numbered and self.stored.repeat(leaf)
+                found.append({chunk.leaf.steps[0]: chunk.next(rows, numbered=few)})
+            yield found
 
     def row_bytes(self, group: int, leaves: list[int]) -> float:
         """How much a row of these leaves takes, as far as the footer tells."""
@@ -209,33 +247,13 @@ class ParquetSource:
 
     def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
         """Which of two readers is to read which leaves."""
-        texts = [i for i in leaves if self._bytes_per_value(i) < _BYTES_PER_VALUE * share]
+        texts = [leaf for leaf in leaves if self.stored.repeat(leaf, share)]
         for whole in self.layout.together:
             if not set(whole) <= set(texts):
                 texts = [leaf for leaf in texts if leaf not in whole]
         rest = [leaf for leaf in leaves if leaf not in texts]
         found = [(self._dictionaries.reader, texts)] if texts else []
         return found + ([(self.parquet.reader, rest)] if rest else [])
-
-    def text_leaf(self, leaf: int) -> TextLeaf | None:
-        """A leaf whose texts can be picked, being too many to be read as dictionaries."""
-        if leaf not in self._text_leaves:
-            place, column = self.layout.place(leaf), self.metadata.schema.column(leaf)
-            many = self.metadata.num_rows >= _FEWEST_ROWS
-            many = many and self._bytes_per_value(leaf) >= _BYTES_PER_VALUE
-            self._text_leaves[leaf] = TextLeaf.of(column, *place) if place and many else None
-        return self._text_leaves[leaf]
-
-    def _bytes_per_value(self, leaf: int) -> float:
-        """How many a leaf's texts take that are dictionaries throughout; infinite for others."""
-        found = self._repeating.get(leaf)
-        if found is None:
-            groups = range(self.metadata.num_row_groups)
-            chunks = (self.metadata.row_group(g).column(leaf) for g in groups)
-            many = self.metadata.num_rows >= _FEWEST_ROWS
-            found = max(map(_bytes_per_text, chunks), default=np.inf) if many else np.inf
-            self._repeating[leaf] = found
-        return found
 
     @cached_property
     def _dictionaries(self) -> pq.ParquetFile:
@@ -259,14 +277,14 @@ def _read(reader: Any, group: int, leaves: list[int], until: int | None) -> pa.T
     return pa.Table.from_batches([next(batches)])
 
 
+def _columns(table: pa.Table) -> dict[str, pa.Array]:
+    return {
+        name: without_nulls(joined(column))
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    }
+
+
 def _bytes_per_row(chunk: Any, rows: int) -> float:
     """What a leaf takes when it is decoded: numbers of a dictionary take less in the file."""
     least = _USUAL_TEXT if chunk.physical_type == "BYTE_ARRAY" else _USUAL_NUMBER
     return max(float(chunk.total_uncompressed_size / rows), least)
-
-
-def _bytes_per_text(chunk: Any) -> float:
-    """How many bytes a value takes in a chunk of texts with a dictionary; infinite for others."""
-    if chunk.physical_type != "BYTE_ARRAY" or not chunk.has_dictionary_page:
-        return np.inf
-    return float(chunk.total_uncompressed_size / max(chunk.num_values, 1))

@@ -13,17 +13,15 @@ import pyarrow.types as at
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.choice import Picked, choice_of
 from millpond.engine.arrow.source.conform import conform
-from millpond.engine.arrow.source.few import FewTexts
+from millpond.engine.arrow.source.few import FewRows
 from millpond.engine.arrow.source.files import damaged, unfit, unreadable
 from millpond.engine.arrow.source.longtext import (
     TEXTS,
     LongTextError,
     TooLong,
     bisected,
-    joined,
 )
 from millpond.engine.arrow.source.merge import merge
-from millpond.engine.arrow.source.nulls import without_nulls
 from millpond.engine.arrow.source.sound import has_all_words, is_utf8
 from millpond.engine.arrow.source.variant import BrokenVariant
 from millpond.plan.arrow import to_arrow
@@ -64,7 +62,7 @@ class RowGroup:
         self.rows = int(source.group_rows[number])
         self._read: set[int] = set()
         self._raw: dict[str, pa.Array] = {}
-        self._few = FewTexts(source, number)
+        self._few = FewRows(source, number)
         self._counted: set[int] = set()
 
     def columns(
@@ -80,7 +78,7 @@ class RowGroup:
         self, wanted: Struct, choice: Choice | None, texts: frozenset[str]
     ) -> pa.RecordBatch:
         rows = choice.rows if isinstance(choice, Picked) else None
-        picked = self._decode(self.source.select(wanted), rows)
+        picked = self._decode(self.source.select(wanted), rows, numbered=bool(texts))
         columns = self._chosen(self._raw, wanted, choice, self._few.names(picked))
         self._few.add_to(columns, picked)
         return self._batch(wanted, columns, choice, texts, self.rows)
@@ -107,17 +105,18 @@ class RowGroup:
                 lambda some: self._columns(wanted, some, texts), choice, self.rows
             )
             return
-        start, parts = 0, self.source.read_parts(self.number, leaves, size)
+        start = 0
+        parts = self.source.read_parts(self.number, leaves, size, numbered=bool(texts))
         while start < self.rows:
             try:
-                tables = next(parts, None)
+                columns = next(parts, None)
             except (*READ_ERRORS, ValueError) as error:  # ValueError: leaves of unlike lengths
                 raise unreadable(self.source.path, error) from error
-            if tables is None:
+            if columns is None:
                 raise self._too_short()
             raw: dict[str, pa.Array] = {}
-            self._add(raw, tables)
-            end = start + tables[0].num_rows
+            self._add(raw, columns)
+            end = start + len(next(iter(raw.values())))
             self._count(leaves, 0)
             self.source.context.counters.add("rows_decoded", end - start)
             chosen, left_out = (
@@ -222,7 +221,7 @@ class RowGroup:
         """
         if steps[0] in self.source.constants:
             return None
-        self._decode(self.source.select(wanted), rows)
+        self._decode(self.source.select(wanted), rows, numbered=True)
         steps = self.source.layout.steps(steps)
         array = self._raw.get(steps[0])
         for step in steps[1:]:
@@ -238,33 +237,36 @@ class RowGroup:
             return None
         return array if 4 * len(values.dictionary) < len(values) else None
 
-    def _decode(self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None) -> list[int]:
-        """Decode what is not there yet; the leaves of which texts were picked instead."""
+    def _decode(
+        self, leaves: tuple[int, ...], rows: NDArray[np.int64] | None, *, numbered: bool
+    ) -> list[int]:
+        """Decode what is not there yet; the leaves of which values were picked instead."""
         missing = [leaf for leaf in leaves if leaf not in self._read]
         picked = self._few.pick(missing, rows) if missing and rows is not None else []
         missing = [leaf for leaf in missing if leaf not in picked]
         if missing:
-            self._decode_all(missing, rows)
+            self._decode_all(missing, rows, numbered=numbered)
         if rows is not None:
             self._count(picked, len(rows))
         return picked
 
-    def _decode_all(self, missing: list[int], rows: NDArray[np.int64] | None) -> None:
+    def _decode_all(
+        self, missing: list[int], rows: NDArray[np.int64] | None, *, numbered: bool
+    ) -> None:
         end = self.rows if rows is None else int(rows.max(initial=-1)) + 1
         until = end if 0 < end < _EARLY * self.rows else None
         try:
-            tables = self.source.read(self.number, missing, until)
+            columns = self.source.read(self.number, missing, until, numbered=numbered)
         except READ_ERRORS as error:
             raise unreadable(self.source.path, error) from error
-        self._add(self._raw, tables)
+        self._add(self._raw, columns)
         self._read.update(missing)
         self._count(missing, self.rows if until is None else until)
 
-    def _add(self, raw: dict[str, pa.Array], tables: list[pa.Table]) -> None:
+    def _add(self, raw: dict[str, pa.Array], columns: list[dict[str, pa.Array]]) -> None:
         """Put what was read beside what is there, member by member."""
-        for table in tables:
-            for name, column in zip(table.column_names, table.columns, strict=True):
-                array = without_nulls(joined(column))
+        for some in columns:
+            for name, array in some.items():
                 if not has_all_words(array):
                     message = f"column {name} of {self.source.path} names texts that it has not"
                     raise damaged(self.source.path, message)

@@ -1,72 +1,115 @@
-"""The pages of a column chunk: where each begins, what is in it, and how it is stored."""
+"""Pages of a column, unpacked: their levels, and their values or the numbers that those have."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
 
-from millpond.engine.arrow.source.pages.compact import read_struct
+import numpy as np
+import pyarrow as pa
+
+from millpond.engine.arrow.source.pages.unpack import DamagedPage, unpack
 
 if TYPE_CHECKING:
-    from typing import Any
+    from ctypes import CDLL
 
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
-DATA, DICTIONARY, DATA_V2 = 0, 2, 3
+DICTIONARY, DATA_V2 = 2, 3
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
-BY_DICTIONARY = (PLAIN_DICTIONARY, RLE_DICTIONARY)
+BY_NUMBER = (PLAIN_DICTIONARY, RLE_DICTIONARY)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page: what its header says, where it begins, and its bytes as they are stored."""
-
-    kind: int
-    values: int
-    encoding: int
-    level_encoding: int
-    level_bytes: int | None
-    """How long the levels of a page of the second version are; they are never packed."""
-    is_packed: bool
-    size: int
-    start: int
-    end: int
-    body: memoryview
-
-    def unpacked(self, codec: pa.Codec | None) -> memoryview:
-        """The page's bytes; of the second version, those behind the levels."""
-        skipped = self.level_bytes or 0
-        body = self.body[skipped:]
-        if codec is None or not self.is_packed:
-            return body
-        # A buffer's own view shows bytes above 127 as negative numbers.
-        return memoryview(codec.decompress(body, self.size - skipped)).cast("B")
-
-
-def pages_of(chunk: memoryview) -> list[Page]:
-    """All pages of a column chunk, in order; what is no page is an error of one kind or another."""
-    found, at = [], 0
-    while at < len(chunk):
-        header, body = read_struct(chunk, at)
-        end = body + header[3]
-        if header[3] < 0 or end > len(chunk):
-            raise ValueError("a page ends behind its chunk")
-        found.append(_page(header, at, end, chunk[body:end]))
-        at = end
+def sound(found: int) -> int:
+    """What a function of the library gave, unless it found something damaged."""
+    if found < 0:
+        raise DamagedPage
     return found
 
 
-def _page(header: dict[int, Any], start: int, end: int, body: memoryview) -> Page:
-    kind = header[1]
-    if kind == DATA:
-        facts = header[5]
-        more = (facts[1], facts[2], facts[3], None, True)
-    elif kind == DATA_V2:
-        facts = header[8]
-        levels = facts[5] + facts[6]
-        more = (facts[1], facts[4], RLE, levels, facts.get(7, True))
-    elif kind == DICTIONARY:
-        more = (header[7][1], header[7][2], RLE, None, True)
-    else:
-        raise ValueError(f"a page of kind {kind}")
-    return Page(kind, *more, header[2], start, end, body)
+class Header(NamedTuple):
+    """What is said of a page of a chunk, as the library's `pages` gives it."""
+
+    kind: int
+    rows: int
+    encoding: int
+    level_encoding: int
+    level_bytes: int
+    """How long the levels of a page of the second version are; -1 where they say it themselves."""
+    is_packed: int
+    size: int
+    start: int
+    end: int
+
+    def unpacked(self, chunk: pa.Buffer, codec: str) -> pa.Buffer:
+        """The page's bytes; of the second version, those behind the levels."""
+        skipped = max(self.level_bytes, 0)
+        body = chunk.slice(self.start + skipped, self.end - self.start - skipped)
+        return unpack(body, codec if self.is_packed else "UNCOMPRESSED", self.size - skipped)
+
+
+class DataPages:
+    """Rows of pages, all or those at some places, of which the first ones may have been read.
+
+    The pages are several if their values are told by numbers, which take little; otherwise one.
+    """
+
+    def __init__(
+        self,
+        library: CDLL,
+        headers: list[Header],
+        chunk: pa.Buffer,
+        codec: str,
+        top: int,
+        places: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.is_by_number = headers[0].encoding in BY_NUMBER
+        """Whether the numbers are those of a dictionary, not places in the body."""
+        bodies = [header.unpacked(chunk, codec) for header in headers]
+        told = array("q")
+        for header, body in zip(headers, bodies, strict=True):
+            is_apart = header.kind == DATA_V2
+            levels_at = (chunk.address + header.start, header.level_bytes) if is_apart else (0, 0)
+            told.extend((header.rows, *levels_at, body.address, body.size))
+        begins = array("q", [0])
+        pages = told.buffer_info()[0], len(headers), top
+        self.body = bodies[-1]
+        if places is None:
+            self.rows = sum(header.rows for header in headers)
+            levels = pa.allocate_buffer(self.rows if top else 0)
+            self.numbers = pa.allocate_buffer(4 * self.rows) if self.is_by_number else None
+            to = levels.address, 0 if self.numbers is None else self.numbers.address
+            found = library.millpond_open(*pages, *to, begins.buffer_info()[0])
+        else:
+            self.rows = len(places)
+            levels, self.numbers = pa.allocate_buffer(self.rows), pa.allocate_buffer(4 * self.rows)
+            every = pa.allocate_buffer(max(header.rows for header in headers) if top else 0)
+            which = int(self.is_by_number), places.ctypes.data, self.rows
+            to = levels.address, self.numbers.address
+            found = library.millpond_pick(
+                *pages, *which, every.address, *to, begins.buffer_info()[0]
+            )
+        self.there = sound(found)
+        """How many rows have a value."""
+        self.levels = levels if self.there < self.rows else None
+        """A byte for each row; none where all rows have a value."""
+        self.at = begins[0]
+        """Where in the body the next value begins."""
+        self.row = self.value = 0
+        """How many rows and values were read."""
+
+    @property
+    def levels_from(self) -> int:
+        """The address of the next row's level; 0 where there are none."""
+        return 0 if self.levels is None else int(self.levels.address) + self.row
+
+    @property
+    def numbers_from(self) -> int:
+        """The address of the next value's number; 0 where there are none."""
+        return 0 if self.numbers is None else int(self.numbers.address) + 4 * self.value
+
+    def next_levels(self, rows: int) -> NDArray[np.uint8] | None:
+        """The levels of the next rows; None where there are none."""
+        if self.levels is None:
+            return None
+        return np.frombuffer(self.levels, np.uint8, rows, self.row)

@@ -1,0 +1,1 @@
+"""What of the Arrow engine is written in C: decoding the pages of Parquet files."""
