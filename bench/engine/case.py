@@ -29,7 +29,8 @@ class Case:
     """One query for every contender.
 
     `sql` has `{events}` where the file goes. `arrow_limit` is the most CPU time that the Arrow
-    engine may take, as a multiple of DuckDB's.
+    engine may take, as a multiple of DuckDB's; `spark_limit` is the same for the Spark engine and
+    Spark by hand. What has no limit is measured to be looked at.
     """
 
     name: str
@@ -37,4 +38,5 @@ class Case:
     sql: str
     spark: Callable[[DataFrame], DataFrame]
     order: Order = "kept"
-    arrow_limit: float = NEARLY
+    arrow_limit: float | None = NEARLY
+    spark_limit: float | None = SPARK_LIMIT

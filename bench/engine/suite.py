@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bench.engine.case import SPARK_LIMIT, Case
 from bench.engine.cases import CASES
 from bench.engine.contenders import CONTENDERS, ON_A_JVM, PEERS
 from bench.engine.generate import events
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bench.digest import Digest
+    from bench.engine.case import Case
     from bench.options import Options
 
 ROWS: Final = 2_000_000
@@ -97,15 +97,16 @@ def _result(case: Case, contender: str, found: Measurement) -> Result:
 
 def _goals(report: Report) -> tuple[Goal, ...]:
     limits = {("arrow", case.name): case.arrow_limit for case in CASES}
-    limits |= {("spark", case.name): SPARK_LIMIT for case in CASES}
+    limits |= {("spark", case.name): case.spark_limit for case in CASES}
     measured = {(result.work, result.contender) for result in report.results}
     return tuple(
         Goal(
             f"{result.contender} on {result.work}",
             report.ratio(result),
-            limits[result.contender, result.work],
+            limit,
             range=result.ratio_range,
         )
         for result in report.results
         if result.peer is not None and (result.work, result.peer) in measured
+        if (limit := limits[result.contender, result.work]) is not None
     )

@@ -40,8 +40,9 @@ def run(options: Options, *, progress: Callable[[str], None]) -> Report:
         else:
             results += _measured(case, path, options=options, rounds=rounds, progress=progress)
     for name in on_spark.wanted(options):
-        progress(f"{name}: {on_spark.OURS} and {on_spark.PEER} in turns")
-        path = tables.table(on_spark.CASES[name], options.rows or ROWS, directory=options.data)
+        case_ = on_spark.CASES[name]
+        progress(f"{name}: {on_spark.OURS} and {case_.peer} in turns")
+        path = tables.table(case_.table, options.rows or ROWS, directory=options.data)
         results += on_spark.measured(name, path)
     adds, rows = options.adds or ADDS, options.rows or ROWS
     notes.append(f"{adds:,} adds, {rows:,} rows, best of {rounds} processes by turns")

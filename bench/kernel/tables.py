@@ -119,6 +119,18 @@ def _written_vector(path: Path, deleted: np.ndarray[Any, Any], number: int) -> d
     }
 
 
+def deleted_rows(path: Path) -> pa.Table:
+    """The names of files and the positions in them of all deleted rows of a table."""
+    found = []
+    for number in range(FILES):
+        file = next(path.glob(f"p=*/part-{number:05}-*.parquet"))
+        vector = path / f"deletion_vector_{uuid.UUID(int=FILES + number)}.bin"
+        # A byte of version, four of length and four of a mark before, four of a checksum behind.
+        rows = pa.array(BitMap64.deserialize(vector.read_bytes()[9:-4]), pa.int64())
+        found.append(pa.table({"_f": pa.repeat(file.name, len(rows)), "_r": rows}))
+    return pa.concat_tables(found).combine_chunks()  # of several chunks, PySpark takes only some
+
+
 def _write_log(path: Path, schema: pa.Schema, actions: list[dict[str, Any]]) -> None:
     names = [(field.name, DELTA_TYPES[field.type]) for field in schema] + [("p", "integer")]
     fields = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in names]

@@ -61,6 +61,9 @@ def test_spark_reads_the_same_rows(name: str, options: Options) -> None:
     assert ours.difference(contenders.deltalake("read", path, ADDS).digest(), ordered=False) is None
     assert ours.rows <= raw.rows == ROWS
     assert (ours.rows < raw.rows) is (name == "deletions")
+    if name == "deletions":
+        live = on_spark.spark_raw_live(path).digest()
+        assert ours.difference(live, ordered=False) is None
 
 
 @pytest.mark.parametrize("name", LIVE)
