@@ -97,7 +97,8 @@ static int read_struct(cursor *from, int64_t found[NO_FIELD][NO_FIELD]) {
  * end. Gives the number of pages, of which at most `room` are described. */
 enum { PAGE_FACTS = 9 };
 
-EXPORTED int64_t millpond_pages(const uint8_t *chunk, int64_t size, int64_t (*pages)[PAGE_FACTS], int64_t room) {
+EXPORTED
+int64_t millpond_pages(const uint8_t *chunk, int64_t size, int64_t (*pages)[PAGE_FACTS], int64_t room) {
     cursor from = {chunk, chunk + size};
     int64_t count = 0;
     for (; from.at < from.end; count++) {
@@ -121,8 +122,8 @@ EXPORTED int64_t millpond_pages(const uint8_t *chunk, int64_t size, int64_t (*pa
         default:
             return DAMAGED;
         }
-        if (values < 0 || encoding < 0 || unpacked < 0 || stored < 0 || stored > from.end - from.at)
-            return DAMAGED;
+        if (values < 0 || encoding < 0 || unpacked < 0 || unpacked > INT32_MAX) return DAMAGED;
+        if (stored < 0 || stored > from.end - from.at) return DAMAGED;
         int64_t start = from.at - chunk;
         from.at += stored;
         if (count < room) {
@@ -282,7 +283,8 @@ static int64_t open_page(const page *next, int64_t top, uint8_t *levels, int64_t
 
 /* The levels of all rows of some pages, and the numbers of all values, unless those are in the pages
  * themselves (NULL). Gives how many values there are, and in `at` where they begin in the last page. */
-EXPORTED int64_t millpond_open(const page *pages, int64_t count, int64_t top, uint8_t *levels, uint32_t *numbers,
+EXPORTED
+int64_t millpond_open(const page *pages, int64_t count, int64_t top, uint8_t *levels, uint32_t *numbers,
                       int64_t *at) {
     int64_t there = 0;
     for (const page *next = pages; next < pages + count; levels += next->rows, next++) {
@@ -300,7 +302,8 @@ EXPORTED int64_t millpond_open(const page *pages, int64_t count, int64_t top, ui
 
 /* The same of some rows alone, whose places stand in order, and the numbers of those of them that have a
  * value: in the dictionary, or among the values of the page. All levels of a page go to `every` first. */
-EXPORTED int64_t millpond_pick(const page *pages, int64_t count, int64_t top, int64_t is_by_number,
+EXPORTED
+int64_t millpond_pick(const page *pages, int64_t count, int64_t top, int64_t is_by_number,
                       const int64_t *places, int64_t wanted, uint8_t *every, uint8_t *levels,
                       uint32_t *numbers, int64_t *at) {
     int64_t start = 0, there = 0, i = 0;
@@ -352,7 +355,8 @@ static inline int64_t length_at(const uint8_t *data, int64_t size, int64_t at) {
 /* The texts of so many rows, each behind its length in four bytes, from the byte `*at` on, which then
  * stands behind them; `there` is how many are left. Only some of them, if there are numbers, which tell
  * their places in rising order. Gives how many rows have a text. */
-EXPORTED int64_t millpond_plain(const uint8_t *data, int64_t size, int64_t *at, const uint32_t *numbers, int64_t there,
+EXPORTED
+int64_t millpond_plain(const uint8_t *data, int64_t size, int64_t *at, const uint32_t *numbers, int64_t there,
                        const uint8_t *levels, int64_t top, int64_t rows, int32_t *offsets, uint8_t *out,
                        int64_t room) {
     int64_t from = *at, to = offsets[0], value = 0, used = 0, length;
@@ -381,7 +385,8 @@ EXPORTED int64_t millpond_plain(const uint8_t *data, int64_t size, int64_t *at, 
 
 /* Where the texts of a dictionary page begin, each behind its length, and where the last one ends. Gives
  * the length of the longest. */
-EXPORTED int64_t millpond_entries(const uint8_t *data, int64_t size, int64_t count, int32_t *starts) {
+EXPORTED
+int64_t millpond_entries(const uint8_t *data, int64_t size, int64_t count, int32_t *starts) {
     int64_t at = 0, longest = 0;
     if (size > INT32_MAX) return DAMAGED;
     for (int64_t i = 0; i < count; i++) {
@@ -396,7 +401,8 @@ EXPORTED int64_t millpond_entries(const uint8_t *data, int64_t size, int64_t cou
 }
 
 /* How many bytes the texts with these numbers take; every number has to be one of a text. */
-EXPORTED int64_t millpond_length(const uint8_t *words, const int32_t *starts, int64_t count, const uint32_t *numbers,
+EXPORTED
+int64_t millpond_length(const uint8_t *words, const int32_t *starts, int64_t count, const uint32_t *numbers,
                         int64_t rows) {
     int64_t total = 0;
     (void)words;
@@ -409,7 +415,8 @@ EXPORTED int64_t millpond_length(const uint8_t *words, const int32_t *starts, in
 
 /* The texts with these numbers in a dictionary page, a number for each row that has a text; gives how
  * many those are. */
-EXPORTED int64_t millpond_words(const uint8_t *words, const int32_t *starts, int64_t count, const uint32_t *numbers,
+EXPORTED
+int64_t millpond_words(const uint8_t *words, const int32_t *starts, int64_t count, const uint32_t *numbers,
                        int64_t there, const uint8_t *levels, int64_t top, int64_t rows, int32_t *offsets,
                        uint8_t *out, int64_t room) {
     int64_t used = 0, to = offsets[0], size = starts[count];
@@ -429,7 +436,8 @@ EXPORTED int64_t millpond_words(const uint8_t *words, const int32_t *starts, int
 }
 
 /* A number for each row, 0 where there is no text; gives how many have one. */
-EXPORTED int64_t millpond_spread(const uint32_t *numbers, int64_t there, const uint8_t *levels, int64_t top, int64_t rows,
+EXPORTED
+int64_t millpond_spread(const uint32_t *numbers, int64_t there, const uint8_t *levels, int64_t top, int64_t rows,
                         uint32_t *out) {
     int64_t used = 0;
     if (!levels) {
@@ -470,7 +478,8 @@ EXPORTED int64_t millpond_spread(const uint32_t *numbers, int64_t there, const u
 FIXED(four_bytes, uint32_t)
 FIXED(eight_bytes, uint64_t)
 
-EXPORTED int64_t millpond_fixed(const uint8_t *words, int64_t count, int64_t width, const uint32_t *numbers,
+EXPORTED
+int64_t millpond_fixed(const uint8_t *words, int64_t count, int64_t width, const uint32_t *numbers,
                        int64_t there, const uint8_t *levels, int64_t top, int64_t rows, void *out) {
     if (width == 4) return four_bytes(words, count, numbers, there, levels, top, rows, out);
     if (width == 8) return eight_bytes(words, count, numbers, there, levels, top, rows, out);

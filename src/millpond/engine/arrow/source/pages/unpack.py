@@ -43,7 +43,7 @@ def _zstd(packed: pa.Buffer, size: int) -> pa.Buffer:
 
     try:
         return pa.py_buffer(_unpacker().decompress(packed, max_output_size=size))
-    except ZstdError:
+    except (ZstdError, MemoryError):  # it makes as much room as the page itself says
         raise DamagedPage from None
 
 
