@@ -212,6 +212,43 @@ def test_a_file_of_changes_that_is_gone(table: Path, tmp_path: Path) -> None:
         delta_table(tmp_path / "t").changes(1, 1).to_arrow()
 
 
+def untold(table: Path, kinds: list[str | None] | None) -> None:
+    """Version 1 tells changes in a file whose column of kinds is this; None: it has none."""
+    columns: dict[str, Any] = {"n": [1, 2]}
+    if kinds is not None:
+        columns["_change_type"] = pa.array(kinds, pa.string())
+    commit(table, 0, protocol(), metadata(**ON), numbers(table, "a", 1, 2, 3))
+    cdc = data(table, "_change_data/c", columns)["add"]
+    commit(table, 1, remove("a"), numbers(table, "b", 3), {"cdc": cdc})
+
+
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("kinds", [None, ["delete", None], [None, None]])
+def test_changes_of_which_nobody_says_what_they_are(
+    tmp_path: Path, kinds: list[str | None] | None, start: int
+) -> None:
+    untold(tmp_path, kinds)
+    with pytest.raises(CorruptLogError, match=r"column _change_type of .*_change_data/c") as caught:
+        delta_table(tmp_path).changes(start).to_arrow(engine="arrow")
+    assert caught.value.path == f"{tmp_path}/_change_data/c"
+    assert "before it or after it" in str(caught.value)
+    # Nobody asked for the kinds.
+    plan = delta_table(tmp_path).changes(1).plan().select("n")
+    assert plan.to_arrow(engine="arrow").to_pydict() == {"n": [1, 2]}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kinds", [None, ["delete", None]])
+def test_changes_of_which_nobody_says_what_they_are_on_spark(
+    tmp_path: Path, kinds: list[str | None] | None
+) -> None:
+    """Spark's rows do not tell of which file they are: one that lacks the column is named."""
+    untold(tmp_path, kinds)
+    named = "_change_data/c" if kinds is None else "some file"
+    with pytest.raises(CorruptLogError, match=f"column _change_type of .*{named}"):
+        delta_table(tmp_path).changes(0).to_arrow(engine="spark")
+
+
 def test_a_table_with_a_column_of_that_name(tmp_path: Path) -> None:
     begin(tmp_path, schema=Struct.of(n=LONG, _commit_version=LONG), **ON)
     with pytest.raises(PlanError, match="'_commit_version' of its own"):

@@ -22,6 +22,8 @@ from millpond.plan.make import values
 from millpond.plan.run import engine_named
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from millpond.plan.node import Plan
@@ -205,6 +207,54 @@ def test_a_phase_may_know_another_way_as_long_as_no_row_was_given() -> None:
     with pytest.raises(PhaseError, match="lost in the middle"):
         running.run_to_terminal()
     assert running.run_to_terminal() == "3 rows"
+
+
+@dataclass(frozen=True)
+class Resuming(Results):
+    """Goes on behind the last number that was handed out."""
+
+    start: int = 0
+
+    def plan(self) -> Plan:
+        return values([{"n": n, "text": str(n)} for n in range(self.start, self.count)])
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        return ("n",)
+
+    def resume(
+        self, error: MillpondError, handed: Sequence[pa.RecordBatch]
+    ) -> StateMachinePhase[str] | None:
+        assert all(batch.schema.names == ["n"] for batch in handed)
+        assert error.message == "lost in the middle"
+        return PartialResult(Resuming(self.table, self.count, numbers(handed)[-1] + 1))
+
+
+def test_a_phase_may_go_on_with_what_was_not_handed_out() -> None:
+    start = PartialResult(Resuming("t", 3))
+    running: StateMachine[str] = StateMachine(start, Failing(["in the middle"] * 2))
+    assert numbers(running) == [0, 1, 2]
+    assert running.repeated_rows == 0
+    assert [step.phase for step in running.trace] == ["Resuming"] * 3
+    running = StateMachine(start, Failing(["at once"]))
+    with pytest.raises(PhaseError, match="no engine today"):
+        running.run_to_terminal()
+
+
+@dataclass(frozen=True)
+class Checking(Results):
+    def check(self, batch: pa.RecordBatch) -> None:
+        if 2 in numbers([batch]):
+            raise MachineStateError("there is no 2", table=self.table)
+
+
+def test_rows_that_can_not_be_are_not_handed_out() -> None:
+    running: StateMachine[str] = StateMachine(PartialResult(Checking("t", 2)), "arrow")
+    assert numbers(running) == [0, 1]
+    running = StateMachine(PartialResult(Checking("t", 3)), "arrow")
+    with pytest.raises(MachineStateError, match="there is no 2"):
+        next(iter(running))
+    assert running.phase == "Checking"
 
 
 def test_explain_shows_phases_kinds_and_plans() -> None:

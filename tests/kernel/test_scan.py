@@ -38,13 +38,11 @@ from millpond.base.errors import (
 )
 from millpond.kernel import AsyncStateMachine, ScanBuilder, distinct, names
 from millpond.kernel.actions import Metadata, Protocol
+from millpond.kernel.checkpointed import CheckpointManifest, CheckpointProbe, CheckpointReplay
 from millpond.kernel.machine import Consume, PartialResult, Terminus
 from millpond.kernel.names import parse_name
 from millpond.kernel.replay import AddRemoveDedup, FirstOfEach, unique_id
 from millpond.kernel.scan import (
-    CheckpointManifest,
-    CheckpointProbe,
-    CheckpointReplay,
     CommitDifference,
     CommitReplay,
     ListSince,

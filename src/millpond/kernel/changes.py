@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import (
     CorruptLogError,
     DeltaError,
+    MillpondError,
     PlanError,
     SourceError,
     VersionNotFoundError,
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from millpond.plan.executor import Executor
     from millpond.plan.node import Plan
 
-CHANGE_TYPE: Final = Field("_change_type", STRING)
+CHANGE_TYPE: Final = Field("_change_type", STRING, nullable=False)
+"""Never null, so that engines refuse a file of changes without it, or with a row without it."""
 COMMIT_VERSION: Final = Field("_commit_version", LONG)
 COMMIT_TIMESTAMP: Final = Field("_commit_timestamp", TIMESTAMP)
 ADDED: Final = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
@@ -342,7 +344,7 @@ class TableChanges:
         try:
             yield from self.plan(engine).execute(engine=self.table.engine(engine))
         except SourceError as error:
-            raise missing_file(self.table.location, error) from error
+            raise _told(self.table.location, error) from error
 
     def to_arrow(self, *, engine: str | Executor = "auto") -> pa.Table:
         """All changed rows in memory."""
@@ -365,6 +367,18 @@ class TableChanges:
         machine = self.state_machine(engine)
         machine.run_to_terminal()
         return f"{machine.explain()}\n{text}"
+
+
+def _told(table: str, error: SourceError) -> MillpondError:
+    """A file of changes that says nothing of their kind is the table's trouble."""
+    if CHANGE_TYPE.name not in error.message:
+        return missing_file(table, error)
+    return CorruptLogError(
+        f"the changes of {table} can't be read: {error.message}",
+        table=table,
+        path=error.path or None,
+        hint="it is not known what happened to its rows: read the changes before it or after it",
+    )
 
 
 def _positions(found: pa.Array | None, number: int, none: Positions) -> Positions:

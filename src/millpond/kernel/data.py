@@ -21,6 +21,7 @@ from millpond.base.errors import (
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.engines import is_arrow
 from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
+from millpond.kernel.once import Repeats, check_once
 from millpond.kernel.partitions import read_column
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.phase import BasePhase
@@ -107,6 +108,7 @@ def data_scan(
     """The one scan below `data_plan`, its columns in the table's types."""
     import pyarrow as pa
 
+    check_once(snapshot.table, files)
     path, deleted = snapshot.schema.unused("path"), snapshot.schema.unused("deleted")
     arrays: dict[str, Any] = {path: resolve_all(snapshot.table, files.column("path"))}
     arrays.update(partition_arrays(snapshot, files.column("partitionValues")))
@@ -294,11 +296,20 @@ class TableScan:
 
     def _chunks(self, engine: str | Executor) -> Iterator[pa.Table]:
         """Files by the ten thousands, as the log gives them."""
-        import pyarrow as pa
-
         if not is_arrow(engine):
             yield self.files(engine)
             return
+        has_vectors = self.table.protocol.reads("deletionVectors")
+        repeats = Repeats() if has_vectors else None
+        for files in self._gathered(engine):
+            if repeats is not None and repeats.may_be_in(files):
+                check_once(self.table.location, self.files(engine))
+                repeats = None  # all are known now
+            yield files
+
+    def _gathered(self, engine: str | Executor) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
         held: list[pa.RecordBatch] = []
         for batch in self.state_machine(engine):
             held.append(batch)

@@ -14,7 +14,7 @@ from millpond.base.errors import DeltaError, MachineStateError, MillpondError, P
 from millpond.plan.run import execute
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -46,7 +46,10 @@ class Phase(Protocol):
         """The error to raise when the plan could not be executed."""
 
     def instead(self, error: MillpondError) -> StateMachinePhase[Any] | None:
-        """What follows all the same when the plan could not be executed; None: the error."""
+        """What follows all the same when the plan could not be executed; None: the error.
+
+        It is asked as long as no rows were handed out.
+        """
 
 
 class ConsumePhase(Phase, Protocol):
@@ -58,6 +61,21 @@ class ConsumePhase(Phase, Protocol):
 
 class PartialPhase(Phase, Protocol):
     """Its plan's rows are results: they stream past the phase to whoever asked."""
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """Columns of rows that were handed out, which `resume` has to know."""
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Refuse rows that can't be, before they are handed out."""
+
+    def resume(
+        self, error: MillpondError, handed: Sequence[pa.RecordBatch]
+    ) -> StateMachinePhase[Any] | None:
+        """What follows a failure after rows were handed out, and gives none of them again.
+
+        Of these rows the remembered columns are there. None: the error.
+        """
 
     def next(self) -> StateMachinePhase[Any]:
         """What follows, once all rows have streamed past."""
@@ -136,23 +154,44 @@ class StateMachine(Generic[T]):
 
     def _step(self, state: PartialResult | Consume) -> Iterator[pa.RecordBatch]:
         self.repeated_rows = 0
+        handed: list[pa.RecordBatch] = []
         try:
             with contextlib.closing(self._begin(state)) as run:
                 if isinstance(state, Consume):
                     following = state.phase.next(_table(run))
                 else:
-                    for batch in run:
-                        self.repeated_rows += batch.num_rows
-                        yield batch
+                    yield from self._hand_out(run, state.phase, handed)
                     following = state.phase.next()
         except MillpondError as error:
-            # Rows that were handed out can't be taken back, so there is no other way then.
-            instead = None if self.repeated_rows else state.phase.instead(error)
-            if instead is None:
+            otherwise = self._otherwise(state, error, handed)
+            if otherwise is None:
                 raise self._failure(state, error) from error
-            following = instead
+            following = otherwise
         self.repeated_rows = 0
         self._state = following
+
+    def _hand_out(
+        self, run: Execution, phase: PartialPhase, handed: list[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        remembered = list(phase.remembered)
+        for batch in run:
+            phase.check(batch)
+            self.repeated_rows += batch.num_rows
+            if remembered:
+                handed.append(batch.select(remembered))
+            yield batch
+
+    def _otherwise(
+        self,
+        state: PartialResult | Consume,
+        error: MillpondError,
+        handed: Sequence[pa.RecordBatch],
+    ) -> StateMachinePhase[T] | None:
+        """Another way, if a phase knows one; rows that were handed out can't be taken back."""
+        if not self.repeated_rows:
+            return state.phase.instead(error)
+        assert isinstance(state, PartialResult)
+        return state.phase.resume(error, handed)
 
     def _begin(self, state: PartialResult | Consume) -> Execution:
         phase = state.phase

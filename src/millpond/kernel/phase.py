@@ -19,7 +19,7 @@ from millpond.plan.sources import DynamicScan, File, ListFiles, Scan
 from millpond.plan.types import BINARY, LONG, STRING, Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -55,6 +55,22 @@ class BasePhase:
         return log_error(self.table, error)
 
     def instead(self, error: MillpondError) -> StateMachinePhase[Any] | None:  # noqa: ARG002
+        """Nothing: a failure is told."""
+        return None
+
+    @property
+    def remembered(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Any rows may be."""
+
+    def resume(
+        self,
+        error: MillpondError,  # noqa: ARG002
+        handed: Sequence[pa.RecordBatch],  # noqa: ARG002
+    ) -> StateMachinePhase[Any] | None:
         """Nothing: a failure is told."""
         return None
 

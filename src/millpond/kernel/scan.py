@@ -8,11 +8,17 @@ can be read in any order, on any number of machines, without the ones that were 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import MillpondError, PlanError, SourceError, VersionNotFoundError
-from millpond.kernel.actions import ADD, REMOVE, SIDECAR, log_columns, picked
+from millpond.base.errors import PlanError, VersionNotFoundError
+from millpond.kernel.actions import ADD, REMOVE, log_columns, picked
+from millpond.kernel.checkpointed import (
+    CheckpointManifest,
+    CheckpointProbe,
+    CheckpointReplay,
+    ManifestOnly,
+)
 from millpond.kernel.machine import (
     Consume,
     PartialResult,
@@ -20,35 +26,30 @@ from millpond.kernel.machine import (
     StateMachinePhase,
     Terminus,
 )
-from millpond.kernel.names import SIDECARS, version_prefix
-from millpond.kernel.paths import resolve
+from millpond.kernel.names import version_prefix
 from millpond.kernel.phase import (
     BasePhase,
     lacking,
     list_log,
     listed_commits,
-    log_error,
     scan_log,
     together,
-    vector_id,
 )
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.plan.bind import bind_predicate
 from millpond.plan.expr import col, if_else, path
-from millpond.plan.sources import File
-from millpond.plan.sources import Scan as ScanFiles
-from millpond.plan.types import LONG, Field, Struct
+from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from millpond.base.errors import MillpondError
-    from millpond.kernel.segment import LogFile, LogSegment
+    from millpond.kernel.segment import LogFile
     from millpond.kernel.skipping import Skipping
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.executor import Executor
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
+    from millpond.plan.sources import File
 
 FILE_COLUMNS: Final = (
     *("path", "partitionValues", "size", "modificationTime", "stats", "deletionVector"),
@@ -172,125 +173,6 @@ def keyed(actions: Plan) -> Plan:
     )
 
 
-@dataclass(frozen=True)
-class CheckpointManifest(BasePhase):
-    """The sidecars that a V2 checkpoint's one file names."""
-
-    files: Scan
-    dedup: AddRemoveDedup | None
-
-    def plan(self) -> Plan:
-        """The names of the sidecars."""
-        checkpoint = self.files.snapshot.segment.checkpoint
-        assert checkpoint is not None
-        columns = log_columns(sidecar=picked(SIDECAR, "path", "sizeInBytes"))
-        named = together(scan_log(checkpoint.files, columns, versions=False))
-        file, size = path("sidecar.path"), path("sidecar.sizeInBytes")
-        named = named.filter(file.is_not_null() | size.is_not_null())
-        return named.select(file.alias("path"), size.alias("size"))
-
-    def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
-        """Replay them with the checkpoint's own file."""
-        return self.files.after_manifest(self.dedup, self.sidecars(rows))
-
-    def sidecars(self, rows: pa.Table) -> tuple[File, ...]:
-        """The files that the manifest names; one that it names twice is read once."""
-        base = f"{self.files.snapshot.segment.log}/{SIDECARS}"
-        paths = rows.column("path").to_pylist()
-        if None in paths:
-            raise self._nameless()
-        sizes = dict(zip(paths, rows.column("size").to_pylist(), strict=True))
-        return tuple(File(resolve(base, path), size) for path, size in sizes.items())
-
-    def _nameless(self) -> MillpondError:
-        checkpoint = self.files.snapshot.segment.checkpoint
-        assert checkpoint is not None
-        file = checkpoint.files[0].path
-        said = SourceError(f"a sidecar in {file} has no path", engine="kernel", path=file)
-        return log_error(self.table, said)
-
-
-@dataclass(frozen=True)
-class _ManifestOnly(CheckpointManifest):
-    """The manifest for its own sake."""
-
-    def next(self, rows: pa.Table) -> StateMachinePhase[Any]:
-        """The sidecars."""
-        return Terminus(self.sidecars(rows))
-
-
-@dataclass(frozen=True)
-class CheckpointProbe(BasePhase):
-    """Whether the checkpoint holds statistics as columns of today's types; a row says yes."""
-
-    files: Scan
-    dedup: AddRemoveDedup | None
-    sidecars: tuple[File, ...]
-
-    def plan(self) -> Plan:
-        """The first file with a number of records as a column."""
-        assert self.files.skipping is not None
-        stats = Struct.of(stats_parsed=_with_count(self.files.skipping.stats))
-        scan = together(_checkpoint_scans(self.files.snapshot.segment, stats, self.sidecars))
-        has = path("add.stats_parsed.numRecords").is_not_null()
-        return scan.filter(has).select(path("add.stats_parsed").alias("stats")).head(1)
-
-    def next(self, rows: pa.Table) -> StateMachinePhase[Scan]:
-        """Replay with or without them."""
-        return self._replay(parsed=rows.num_rows > 0)
-
-    def instead(self, error: MillpondError) -> StateMachinePhase[Scan] | None:
-        """Columns that had other types then are left alone; an unreadable file fails again."""
-        return self._replay(parsed=False) if isinstance(error, SourceError) else None
-
-    def _replay(self, *, parsed: bool) -> StateMachinePhase[Scan]:
-        table = self.files.snapshot.table
-        return PartialResult(
-            CheckpointReplay(table, self.files, self.dedup, self.sidecars, parsed=parsed)
-        )
-
-
-def _with_count(stats: Struct) -> Struct:
-    return stats if "numRecords" in stats else Struct((*stats.fields, Field("numRecords", LONG)))
-
-
-@dataclass(frozen=True)
-class CheckpointReplay(BasePhase):
-    """Live adds of the checkpoint: all but those that commits were about, in any order."""
-
-    files: Scan
-    dedup: AddRemoveDedup | None
-    sidecars: tuple[File, ...] = ()
-    parsed: bool = field(default=False)
-
-    @property
-    def is_parallelizable(self) -> bool:
-        """What commits were about is known by now."""
-        return True
-
-    def plan(self) -> Plan:
-        """Adds that have no tombstone."""
-        from millpond.plan.make import values
-
-        add = self.files.add_fields(parsed=self.parsed)
-        segment = self.files.snapshot.segment
-        scan = together(_checkpoint_scans(segment, add, self.sidecars))
-        # What a predicate rules out first: of the row groups that it leaves nothing of, no path
-        # is decoded.
-        adds = self.files.needed(scan, parsed=self.parsed)
-        adds = adds.filter(path("add.path").is_not_null())
-        if self.dedup is not None and self.dedup.seen:
-            gone = values(self.dedup.tombstones())
-            vector = vector_id("add.deletionVector")
-            keys = [(path("add.path"), col("path")), (vector, col("dv"))]
-            adds = adds.join(gone, on=keys, how="anti", nulls_equal=True)
-        return self.files.rows(adds)
-
-    def next(self) -> StateMachinePhase[Scan]:
-        """The end."""
-        return Terminus(self.files)
-
-
 def checkpoint_files(
     snapshot: Snapshot, engine: str | Executor
 ) -> tuple[tuple[LogFile, ...], tuple[File, ...]]:
@@ -302,18 +184,9 @@ def checkpoint_files(
     if not isinstance(state, Consume):
         return checkpoint.files, ()
     machine: StateMachine[Any] = StateMachine(
-        Consume(_ManifestOnly(snapshot.table, Scan(snapshot, ("path",)), None)), engine
+        Consume(ManifestOnly(snapshot.table, Scan(snapshot, ("path",)), None)), engine
     )
     return checkpoint.files, machine.run_to_terminal()
-
-
-def _checkpoint_scans(segment: LogSegment, add: Struct, sidecars: tuple[File, ...]) -> list[Plan]:
-    assert segment.checkpoint is not None
-    columns = log_columns(add=add)
-    scans = scan_log(segment.checkpoint.files, columns, versions=False)
-    if sidecars:
-        scans.append(ScanFiles("parquet", sidecars, columns, strict=True))
-    return scans
 
 
 @dataclass(frozen=True)

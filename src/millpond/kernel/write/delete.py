@@ -17,6 +17,7 @@ from millpond.kernel.data import (
     positions_array,
 )
 from millpond.kernel.dv import pack, union
+from millpond.kernel.once import check_once
 from millpond.kernel.paths import resolve_all
 from millpond.kernel.scan import FILE_COLUMNS
 from millpond.kernel.write.stats import loosened
@@ -67,6 +68,7 @@ def find_rows(
     if not adds:
         return []
     files = _table(adds)
+    check_once(snapshot.table, files)
     counts, hits = _hits(snapshot, files, predicate, engine)
     vectors = deleted_positions(snapshot, files.column("deletionVector"), log_engine)
     touched = []
