@@ -12,10 +12,12 @@ import decimal
 import json
 import math
 import re
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.engine.arrow.eval.cast_numbers import fit_decimal, nearest_float
 from millpond.engine.arrow.eval.format import java_double
+from millpond.engine.arrow.eval.json_deep import decode_deep
 from millpond.engine.arrow.eval.parse import read_decimal, read_moment
 from millpond.engine.arrow.eval.values import map_unique
 from millpond.plan.arrow import to_arrow
@@ -55,12 +57,19 @@ class _Real(str):
     __slots__ = ()
 
 
+class _Written(str):
+    """A part of a text that is being written."""
+
+    __slots__ = ()
+
+
 class _Members(tuple[tuple[str, Any], ...]):
     """An object's names and values, in order, repeated names included."""
 
     __slots__ = ()
 
 
+_NESTED: Final = (_Members, list)
 _UNFIT: Final = object()
 _NO_TIME: Final = object()
 """Text where a time should be: it counts as the value of its name, and is null in the end."""
@@ -72,6 +81,7 @@ _NAMED_NUMBERS: Final = {
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_Members, parse_int=_Whole, parse_float=_Real, parse_constant=_Real
 )
+_NAMES: Final = {None: "null", True: "true", False: "false"}
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-f]{4}|.)")
 
 
@@ -83,8 +93,8 @@ def read_exactly(column: pa.Array, type_: DataType) -> pa.Array:
 def read_json(text: str, type_: DataType) -> Any:
     """One text as a Python value; where it does not fit, null, or a struct of nulls."""
     try:
-        value = _fit(_DECODER.decode(text), type_)
-    except (ValueError, RecursionError):
+        value = _fit(_decoded(text), type_)
+    except ValueError:
         value = _UNFIT
     if isinstance(type_, Struct) and not isinstance(value, dict):
         return dict.fromkeys(type_.names)
@@ -98,9 +108,16 @@ def is_json_object(text: str) -> bool:
     (True, False, False)
     """
     try:
-        return isinstance(_DECODER.decode(text), _Members)
-    except (ValueError, RecursionError):
+        return isinstance(_decoded(text), _Members)
+    except ValueError:
         return False
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        return decode_deep(text, _DECODER)
 
 
 def _fit(value: Any, type_: DataType) -> Any:
@@ -223,23 +240,50 @@ def write_json(value: Any) -> str:
     >>> write_json(_DECODER.decode('{"x": [1, 2.50, "a/b", true, null]}'))
     '{"x":[1,2.5,"a/b",true,null]}'
     """
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, _Whole):
+    written: list[str] = []
+    todo: list[Any] = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, _Members):
+            todo += _parts("{", ((f"{_quoted(name)}:", item) for name, item in one), "}")
+        elif isinstance(one, list):
+            todo += _parts("[", (("", item) for item in one), "]")
+        else:
+            written.append(one if isinstance(one, _Written) else _scalar(one))
+    return "".join(written)
+
+
+def _parts(text: str, items: Iterable[tuple[str, Any]], closing: str) -> list[Any]:
+    """What is written for an object or a list, the last part first: texts, what is inside."""
+    parts: list[Any] = []
+    between = ""
+    for before, item in items:
+        text += between + before
+        between = ","
+        if isinstance(item, _NESTED):
+            parts += (_Written(text), item)
+            text = ""
+        else:
+            text += _scalar(item)
+    parts.append(_Written(text + closing))
+    return parts[::-1]
+
+
+def _scalar(value: Any) -> str:
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is _Whole:
         return "0" if value == "-0" else str(value)
-    if isinstance(value, _Real):
+    if kind is _Real:
         text = java_double(float(value))
         return text if math.isfinite(float(value)) else f'"{text}"'
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, _Members):
-        return "{" + ",".join(f"{_quoted(k)}:{write_json(v)}" for k, v in value) + "}"
-    return "[" + ",".join(write_json(item) for item in value) + "]"
+    return _NAMES[value]
 
 
 def _quoted(text: str) -> str:
     """Control characters are written with capital digits, as Java's writer does."""
-    plain = json.dumps(text, ensure_ascii=False)
+    plain = encode_basestring(text)
+    if "\\" not in plain:
+        return plain
     return _ESCAPE.sub(lambda m: f"\\u{m[1][1:].upper()}" if len(m[1]) == 5 else m[0], plain)

@@ -16,13 +16,17 @@ from millpond.plan import types as t
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+    from pyspark.sql import types as st
 
     from millpond.engine.spark.api import Api
 
 _SPACE: Final = " \t\r\n"
-_OPTIONS: Final = {"mode": "PERMISSIVE", "allowSingleQuotes": "false"}
 _VALUE: Final = "millpond value"
 _END: Final = "millpond end"
+_ODD: Final = "millpond odd"
+"""The text itself, where something in it did not fit, or is not JSON."""
+_OPTIONS: Final = {"mode": "PERMISSIVE", "allowSingleQuotes": "false"}
+_TELLING: Final = {**_OPTIONS, "columnNameOfCorruptRecord": _ODD}
 _TIMES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 
 
@@ -48,8 +52,7 @@ def begin_json(text: Column, type_: t.DataType, api: Api) -> Column:
     """
     f = api.functions
     wrapped = f.concat(f.lit(f'{{"{_VALUE}":'), text, f.lit(f',"{_END}":true}}'))
-    schema = to_spark(t.Struct((t.Field(_VALUE, _readable(type_)), t.Field(_END, t.BOOLEAN))))
-    both: Column = f.from_json(wrapped, schema, _OPTIONS)
+    both: Column = f.from_json(wrapped, _wrapper(_readable(type_), _ODD), _TELLING)
     brackets = _brackets(type_)
     if brackets is not None:
         bare = f.btrim(text, f.lit(_SPACE))
@@ -59,8 +62,25 @@ def begin_json(text: Column, type_: t.DataType, api: Api) -> Column:
 
 def finish_json(both: Column, type_: t.DataType, api: Api) -> Column:
     """The value of the type that was asked for, or null."""
-    found = api.functions.when(both.getField(_END), both.getField(_VALUE))
-    return _finished(found, type_, api)
+    odd = both.getField(_ODD)
+    is_good = both.getField(_END) & (odd.isNull() | _is_json(odd, api))
+    return _finished(api.functions.when(is_good, both.getField(_VALUE)), type_, api)
+
+
+def _wrapper(value: t.DataType, *more: str) -> st.DataType:
+    texts = (t.Field(name, t.STRING) for name in more)
+    return to_spark(t.Struct((t.Field(_VALUE, value), t.Field(_END, t.BOOLEAN), *texts)))
+
+
+def _is_json(wrapped: Column, api: Api) -> Column:
+    """Whether a wrapped text is JSON: as text, any value fits.
+
+    Where a value does not fit, Spark goes on behind it; where its parser has stumbled it does the
+    same, and finds members that may even be called as ours are.
+    """
+    both = api.functions.from_json(wrapped, _wrapper(t.STRING), _OPTIONS)
+    found: Column = both.getField(_VALUE).isNotNull() & both.getField(_END)
+    return found
 
 
 def _brackets(type_: t.DataType) -> str | None:
