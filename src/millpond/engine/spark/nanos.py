@@ -7,7 +7,9 @@ others are read. A scan that begins with other files fails at the first column o
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from millpond.base.errors import MillpondError
@@ -93,17 +95,41 @@ def _has_moments(type_: DataType) -> bool:
 def _held(path: str, columns: Struct) -> Struct:
     """The columns with the types that a file holds, as far as nanoseconds go."""
     import pyarrow as pa
+
+    schema = _schema(path)
+    if schema is None:
+        return columns
+    found = _held_type(columns, pa.struct(list(schema)))
+    assert isinstance(found, Struct)
+    return found
+
+
+def _schema(path: str) -> pa.Schema | None:
+    """The columns of a file; none of one that can't be read: Spark says why."""
+    try:
+        found = Path(path.removeprefix("file:")).stat()
+    except (OSError, ValueError):  # it is not here
+        return _read_schema(path)
+    return _known_schema(path, (found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=256)
+def _known_schema(path: str, state: tuple[int, ...]) -> pa.Schema | None:
+    """The same of a file in this state: to read a footer takes longer than to make a DataFrame."""
+    del state
+    return _read_schema(path)
+
+
+def _read_schema(path: str) -> pa.Schema | None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         # What is stored in 96 bits Spark reads as it is.
         buffer = pa.BufferReader(footer_bytes(path))
-        schema = pq.ParquetFile(buffer, coerce_int96_timestamp_unit="us").schema_arrow
+        return pq.ParquetFile(buffer, coerce_int96_timestamp_unit="us").schema_arrow
     except (OSError, pa.ArrowException, UnicodeDecodeError, MillpondError):
-        return columns  # of a file that can't be read Spark says why
-    found = _held_type(columns, pa.struct(list(schema)))
-    assert isinstance(found, Struct)
-    return found
+        return None
 
 
 def _held_type(wanted: DataType, type_: pa.DataType) -> DataType:
