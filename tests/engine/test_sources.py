@@ -142,6 +142,14 @@ def test_nanoseconds_are_rounded_down(engine: Executor, tmp_path: Path, copies: 
     assert rows(both, engine) == expected * (2 * copies)
 
 
+def test_a_file_that_was_written_anew_is_read_as_it_is(engine: Executor, tmp_path: Path) -> None:
+    for unit, factor in (("ns", 1000), ("us", 1), ("ns", 1000)):
+        times = pa.array([5 * factor], pa.int64()).view(pa.timestamp(unit))
+        file = write(tmp_path, "a.parquet", {"at": times})
+        plan = Scan("parquet", (file,), Struct.of(at=TIMESTAMP_NTZ))
+        assert rows(plan, engine) == [{"at": dt.datetime(1970, 1, 1, 0, 0, 0, 5)}]  # noqa: DTZ001
+
+
 def test_another_type_in_a_file_is_an_error_that_names_it(engine: Executor, tmp_path: Path) -> None:
     file = write(tmp_path, "text.parquet", {"a": ["x"]})
     with pytest.raises(SourceError, match=r"text\.parquet"):
