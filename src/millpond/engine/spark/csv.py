@@ -1,7 +1,7 @@
 """CSV files: columns are found by the names in each file's header, values by the rules of casts.
 
 The driver reads each file's first record. Text that does not fit its column, or that is not UTF-8,
-is an error that names the file and the column; text behind a closing quote one that names the file.
+is an error that names the file and the column.
 """
 
 from __future__ import annotations
@@ -73,8 +73,6 @@ def _read(
         .option("sep", reading.csv.delimiter.replace("\\", "\\\\"))
         .option("quote", quote)
         .option("escape", quote)
-        # By default such a field is taken as it stands, its quotes included.
-        .option("unescapedQuoteHandling", "RAISE_ERROR")
         .option("multiLine", "true")
         # Told what ends lines, Spark leaves it alone inside quotes.
         .option("lineSep", head.line_end)

@@ -71,8 +71,6 @@ _SOURCE = frozenset({"PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE_FOO
 _SOURCE_CLASSES = ("FileNotFoundException", "NoSuchFileException", "AccessDeniedException")
 # What Spark says of a Parquet file whose schema is empty.
 _NO_COLUMNS = "Index 0 out of bounds for length 0"
-# What Spark's CSV reader says of text behind a closing quote, before it lists its settings.
-_STRAY_QUOTE = "quoted value of CSV field"
 _ANALYSIS = ("AnalysisException", "ParseException")
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
@@ -113,8 +111,10 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         said = "\n".join(texts)
         given = _parameters(error)
         return evaluation_error(condition, given, said=message, text=said, plan=plan)
-    if family in _SOURCE and (known := _known_fault(message, _source_path(error, texts))):
-        return known
+    if family in _SOURCE and _NO_COLUMNS in message:
+        path = _source_path(error, texts)
+        hint = "leave the file out, or write it with a column"
+        return SourceError(f"{path} holds no columns", engine=_ENGINE, path=path, hint=hint)
     if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
         path, missing = _source_path(error, texts), _is_missing(condition, texts)
         hint = _GONE if missing else _UNREADABLE
@@ -141,20 +141,6 @@ def translated() -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - it is raised, and may not be named as the cause
         raise translate(error) from cause_of(error)
-
-
-def _known_fault(message: str, path: str) -> SourceError | None:
-    """The error for what Spark's readers say, where we can say it better."""
-    if _NO_COLUMNS in message:
-        said, hint = "holds no columns", "leave the file out, or write it with a column"
-    elif _STRAY_QUOTE in message:
-        said = (
-            "can't be read: text follows the closing quote of a field; a quote inside stands twice"
-        )
-        hint = "check that it is CSV, every quote inside of quotes doubled"
-    else:
-        return None
-    return SourceError(f"{path} {said}", engine=_ENGINE, path=path, hint=hint)
 
 
 def _source_fault(found: re.Match[str]) -> SourceError:

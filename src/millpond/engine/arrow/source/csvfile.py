@@ -1,7 +1,7 @@
 """CSV: columns by the header's names, or by position; text becomes values as casts say.
 
-An unquoted empty field is null, a quoted one is empty text. Text that does not fit its column, that
-is not UTF-8, or that follows a closing quote, is an error that names the file.
+An unquoted empty field is null, a quoted one is empty text. Text that does not fit its column, or
+that is not UTF-8, is an error that names the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.files import ENGINE, unfit, unreadable
 from millpond.engine.arrow.source.stream import open_stream, unpacked
-from millpond.engine.csvhead import CsvHead, QuotedStream, read_head
+from millpond.engine.csvhead import CsvHead, read_head
 from millpond.plan.bound import BoundCast, BoundPath
 from millpond.plan.paths import Name
 from millpond.plan.sources import CsvOptions
@@ -78,7 +78,7 @@ def _texts(
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except (OSError, pa.ArrowException) as error:
                 raise no_csv(path, error) from error
             if batch.num_rows:
                 yield batch
@@ -116,7 +116,7 @@ def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str
 
     try:
         return pc.open_csv(
-            QuotedStream(stream, options),
+            stream,
             read_options=pc.ReadOptions(
                 use_threads=False, autogenerate_column_names=not options.has_header
             ),
@@ -136,5 +136,5 @@ def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str
         if "Empty CSV file" in str(error):
             return None
         raise no_csv(path, error) from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise no_csv(path, error) from error
