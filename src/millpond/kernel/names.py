@@ -25,7 +25,6 @@ Kind: TypeAlias = Literal["commit", "checksum", "checkpoint", "compaction"]
 
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _DIGITS: Final = 20
-_COMMIT = re.compile(r"\d{20}\.json", re.ASCII)
 _NAME = re.compile(
     rf"""(?P<version>\d{{20}})\.(?:
         (?P<checksum>crc)
@@ -52,7 +51,7 @@ class LogName(NamedTuple):
 
 def parse_name(name: str) -> LogName | None:
     """What the name of a file in `_delta_log` says; None if it is no file of the log."""
-    if _COMMIT.fullmatch(name):  # as most are, of thousands
+    if name[_DIGITS:] == ".json" and name[:_DIGITS].isdigit() and name.isascii():  # as most are
         version = int(name[:_DIGITS])
         return LogName("commit", version, version) if version <= MAX_VERSION else None
     match = _NAME.fullmatch(name)

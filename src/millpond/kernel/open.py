@@ -268,13 +268,13 @@ class ProtocolMetadata(BasePhase):
         """At most two rows: one with a protocol, one with metadata."""
         commits = self.segment.cover() if self.later is None else self.later
         has = col("protocol").is_not_null() | col("metaData").is_not_null()
-        scans = [scan.filter(has) for scan in scan_log(commits, _PM)]
+        scans = [scan.filter(has) for scan in scan_log(commits, _PM, versions=False)]
         if self.later is None and self.segment.checkpoint is not None:
             # Statistics of these leaves rule out row groups; those of a whole struct do not exist.
             leaves = path("protocol.minReaderVersion"), path("metaData.schemaString")
             either = leaves[0].is_not_null() | leaves[1].is_not_null()
             files = self.segment.checkpoint.files
-            scans += [scan.filter(either) for scan in scan_log(files, _PM)]
+            scans += [scan.filter(either) for scan in scan_log(files, _PM, versions=False)]
         first = FirstOfEach(("protocol", "metaData"))
         return together(scans).filter_ordered(first).head(2)
 

@@ -7,7 +7,6 @@ its definition only when it has seen everything: a run that failed leaves no tra
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -66,6 +65,7 @@ class _FirstRun:
         """Nothing is left to do."""
 
 
+_NO_COMMIT: Final = -2
 KEY_COLUMNS: Final = ("version", "is_add", "key_path", "dv_type", "dv_path", "dv_offset")
 
 Key = tuple[str, str | None]
@@ -140,17 +140,18 @@ class _DedupRun:
         """What tells that files are named once; None as soon as one may have been named again."""
         self._once: list[_Actions] = []
         """The batches before that."""
-        self._seen: set[Name] = set()
-        """From there on: all files so far."""
-        self._removed: dict[Name, int] = {}
-        """Files whose remove counts, and the commit that has it."""
+        self._seen: dict[Name, int] = {}
+        """From there on: all files so far, and the number of the first action for each."""
+        self._removed = np.zeros(0, np.int64)
+        """Of each action with a number: the commit that removes by it, if it counts."""
 
     def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Which rows count; only where a file is named again are names looked at."""
         actions = self._actions(batch)
         keep = actions.is_add | self._owner.keep_removes
         if self._distinct is not None:
-            if self._distinct.add(actions.keys.texts()):
+            # What is removed has been added before, so that its name comes again.
+            if actions.is_add.all() and self._distinct.add(actions.keys.texts()):
                 self._once.append(actions)
                 return pa.array(keep)
             self._look_closer()
@@ -172,32 +173,26 @@ class _DedupRun:
 
     def _look_closer(self) -> None:
         """Make names of all that was put by."""
-        for actions in self._once:
-            names = actions.keys.names()
-            self._seen.update(names)
-            self._note_removes(names, actions, ~actions.is_add)
-        self._once = []
+        put_by, self._once = self._once, []
         self._distinct = None
-
-    def _note_removes(self, names: list[Name], actions: _Actions, which: NDArray[np.bool_]) -> None:
-        gone = compress(names, which.tolist())
-        self._removed.update(zip(gone, actions.versions[which].tolist(), strict=True))
+        for actions in put_by:
+            self._counting(actions)
 
     def _counting(self, actions: _Actions) -> NDArray[np.bool_]:
         """Which rows are the first ones for their files, or adds of a commit that removes, too."""
+        start, count = len(self._removed), len(actions.versions)
         names = actions.keys.names()
-        first = dict(zip(reversed(names), range(len(names) - 1, -1, -1), strict=True))
-        new = list(map(first.__getitem__, first.keys() - self._seen))
-        self._seen.update(first)
-        counts = np.zeros(len(names), bool)
-        counts[new] = True
-        self._note_removes(names, actions, counts & ~actions.is_add)
+        numbers = range(start, start + count)
+        firsts = np.fromiter(map(self._seen.setdefault, names, numbers), np.int64, count)
+        counts: NDArray[np.bool_] = firsts == np.arange(start, start + count)
+        removes = np.where(counts & ~actions.is_add, actions.versions, _NO_COMMIT)
+        self._removed = np.concatenate((self._removed, removes))
         # An add counts although a remove of the same commit stood before it.
         again = np.flatnonzero(~counts & actions.is_add & (actions.versions >= 0))
-        for row, version in zip(again.tolist(), actions.versions[again].tolist(), strict=True):
-            if self._removed.get(names[row]) == version:
-                del self._removed[names[row]]
-                counts[row] = True
+        again = again[self._removed[firsts[again]] == actions.versions[again]]
+        for row, first in zip(again.tolist(), firsts[again].tolist(), strict=True):
+            counts[row] = self._removed[first] != _NO_COMMIT
+            self._removed[first] = _NO_COMMIT
         return counts
 
     def _no_path(self, version: int) -> CorruptLogError:

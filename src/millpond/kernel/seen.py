@@ -40,7 +40,7 @@ class Keys(NamedTuple):
 class SeenFiles(Collection[Name]):
     """Files, each once: as names, or as columns where nobody had to look at them one by one."""
 
-    def __init__(self, names: set[Name], columns: list[Keys]) -> None:
+    def __init__(self, names: Collection[Name], columns: list[Keys]) -> None:
         self._names = names
         self._columns = columns
 

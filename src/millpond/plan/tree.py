@@ -73,17 +73,20 @@ def topological(root: T) -> list[T]:
         return [root]
     order: list[T] = []
     done: set[int] = set()
-    stack: list[tuple[T, bool]] = [(root, False)]
+    entered: set[int] = set()
+    stack = [root]
     while stack:
-        node, expanded = stack.pop()
-        if id(node) in done:
-            continue
-        if expanded:
-            done.add(id(node))
+        node = stack[-1]
+        key = id(node)
+        if key not in done:
+            children = node.children
+            if children and key not in entered:
+                entered.add(key)
+                stack.extend(reversed(children))
+                continue
+            done.add(key)
             order.append(node)
-        else:
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.children))
+        stack.pop()
     return order
 
 

@@ -14,7 +14,6 @@ from millpond.base.errors import SourceError
 from millpond.base.settings import ArrowSettings
 from millpond.engine.arrow.context import Context
 from millpond.engine.arrow.source import rowgroup
-from millpond.engine.arrow.source.entry import Constant
 from millpond.engine.arrow.source.files import Files
 from millpond.engine.arrow.source.parquet import ParquetSource
 from millpond.plan import types as t
@@ -41,7 +40,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowgroup, "WHOLE_BYTES", 0)
 
 
-def source_of(path: str, **constants: Constant) -> ParquetSource:
+def source_of(path: str, **constants: Any) -> ParquetSource:
     context = Context(ArrowSettings(), Counters(), Files())
     return ParquetSource(path, constants, context)
 
@@ -51,7 +50,7 @@ def test_parts_are_the_rows_in_order(tmp_path: Any) -> None:
     pq.write_table(TABLE, path)
     columns = from_arrow_schema(TABLE.schema)
     wanted = t.Struct((*columns, t.Field("p", t.INTEGER)))
-    source = source_of(path, p=Constant(3, t.INTEGER))
+    source = source_of(path, p=3)
     parts = list(source.group(0).parts(wanted, None))
     assert [part.num_rows for part in parts] == [PART] * 5
     found = pa.Table.from_batches(parts)

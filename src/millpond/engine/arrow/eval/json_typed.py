@@ -231,8 +231,11 @@ def _struct(type_: Struct, absent: Members) -> _Part | None:
     target, empty = to_arrow(type_), made()
     columns = list(zip(slots, known, strict=True))
 
-    def within(values: Sequence[Any], before: str, mask: pa.Array | None = None) -> pa.Array:
+    def within(
+        values: Sequence[Any], before: str, holes: Sequence[Any] = (), missing: int = 0
+    ) -> pa.Array:
         children = [_member(values, before + slot, part) for slot, part in columns]
+        mask = _holes(children, holes, missing) if missing else None
         if not children:
             validity = None if mask is None else pc.invert(mask).buffers()[1]
             return pa.Array.from_buffers(target, len(values), [validity])
@@ -245,7 +248,7 @@ def _struct(type_: Struct, absent: Members) -> _Part | None:
         if not missing:
             return within(values, "")
         there = [empty if value is None else value for value in values]
-        return within(there, "", _missing(values))
+        return within(there, "", values, missing)
 
     # Where no member is looked at, nothing would show that the struct itself is missing.
     shows = any(not part.is_absent for part in known)
@@ -312,6 +315,14 @@ def _elements(items: list[Any], type_: DataType, part: _Part) -> pa.Array:
     if type_ in _TIMES and built.null_count > items.count(None):
         raise _Unfit
     return built
+
+
+def _holes(children: Sequence[pa.Array], values: Sequence[Any], missing: int) -> pa.Array:
+    """Where structs are missing: where a member is, if it is as often, as its struct has none."""
+    for child in children:
+        if child.null_count == missing:
+            return child.is_null()
+    return _missing(values)
 
 
 def _missing(values: Sequence[Any]) -> pa.Array:

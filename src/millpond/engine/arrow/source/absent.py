@@ -41,17 +41,28 @@ class AbsentMembers:
         self._names = frozenset(self._marks)
         self._usable = all(_PLAIN.fullmatch(name) for name in self._marks)
         self._verdicts: dict[frozenset[str], bool] = {}
+        self._is_rare = False
+        """Whether the last content was ruled out, so that the next one may well be."""
 
     def rule_out(self, content: bytes) -> bool:
         """Whether no line can meet the conditions."""
         if not self._usable or not self._marks:
             return False
+        self._is_rare = self._looks_absent(content) or self._is_absent(content)
+        return self._is_rare
+
+    def _looks_absent(self, content: bytes) -> bool:
+        """Whether there is none of the names, asked where this is likely: then nothing else is."""
+        if not self._is_rare or not self._is_any_enough or len(content) > _MUCH:
+            return False
+        return self._without is not None and _are_without(content, self._without)
+
+    def _is_absent(self, content: bytes) -> bool:
         # What stands at the beginning is seen at once, and is mostly enough to say no.
-        beginning = content[:_HEAD]
         for mark in self._enough:
-            if mark in beginning:
+            if content.find(mark, 0, _HEAD) >= 0:
                 return False
-        head = self._without if self._is_any_enough else self._absent(beginning)
+        head = self._without if self._is_any_enough else self._absent(content[:_HEAD])
         if head is None:
             return False
         # In much text, names are found sooner than all of it is read, unless they are spelled out.

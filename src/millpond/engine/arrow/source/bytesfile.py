@@ -51,14 +51,13 @@ def _batch(
     for field in spec.columns:
         values = contents
         if field.name in spec.constants:
-            values = [entry.constants[field.name].value for entry in entries]
+            values = [entry.constants[field.name] for entry in entries]
         arrays.append(pa.array(values, to_arrow(field.type)))
     return batch_of(arrays, spec.columns, len(entries))
 
 
 def _content(entry: Entry, context: Context) -> bytes:
-    given = (entry.constants.get(name) for name in RANGE)
-    offset, length = (None if constant is None else constant.value for constant in given)
+    offset, length = (entry.constants.get(name) for name in RANGE)
     try:
         check_range(entry.path, offset or 0, length or 0)
         found = _read(entry.path, offset or 0, length, context)

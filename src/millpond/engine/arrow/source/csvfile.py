@@ -13,6 +13,7 @@ import pyarrow as pa
 from millpond.base.errors import EvaluationError, SourceError
 from millpond.engine.arrow.eval import evaluate
 from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.entry import repeated
 from millpond.engine.arrow.source.files import ENGINE, unfit, unreadable
 from millpond.engine.arrow.source.stream import open_stream, unpacked
 from millpond.engine.csvhead import CsvHead, read_head
@@ -47,7 +48,8 @@ def read_csv(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.Reco
         arrays = []
         for field in spec.columns:
             if field.name in entry.constants:
-                arrays.append(entry.constants[field.name].repeat(texts.num_rows))
+                value = entry.constants[field.name]
+                arrays.append(repeated(value, field.type, texts.num_rows))
             else:
                 arrays.append(_values(entry.path, texts.column(names[field.name]), field))
         yield batch_of(arrays, spec.columns, texts.num_rows)

@@ -16,28 +16,23 @@ if TYPE_CHECKING:
     from millpond.plan.types import DataType
 
 
-class Constant(NamedTuple):
-    """The value of a column that a file does not hold itself."""
-
-    value: Any
-    type: DataType
-
-    def repeat(self, rows: int) -> pa.Array:
-        """This value, for so many rows."""
-        type_ = to_arrow(self.type)
-        width = type_.bit_width // 8 if at.is_primitive(type_) else 0
-        if self.value is None or width not in (1, 2, 4, 8):  # booleans take a bit
-            return pa.repeat(pa.scalar(self.value, type_), rows)
-        # Ten times as fast as `repeat`, which counts where files are large.
-        one = np.frombuffer(pa.array([self.value], type_).buffers()[1], f"u{width}", 1)
-        return pa.Array.from_buffers(type_, rows, [None, pa.py_buffer(np.repeat(one, rows))])
-
-
 class Entry(NamedTuple):
     """A file to read: its path, its constants by name, and row positions to leave out."""
 
     path: str
-    constants: dict[str, Constant]
+    constants: dict[str, Any]
+    """Values of columns that the file does not hold itself; entries may share them."""
     deleted: NDArray[np.int64] | None = None
     rows: int | None = None
     size: int | None = None
+
+
+def repeated(value: Any, type_: DataType, rows: int) -> pa.Array:
+    """A constant, for so many rows."""
+    target = to_arrow(type_)
+    width = target.bit_width // 8 if at.is_primitive(target) else 0
+    if value is None or width not in (1, 2, 4, 8):  # booleans take a bit
+        return pa.repeat(pa.scalar(value, target), rows)
+    # Ten times as fast as `repeat`, which counts where files are large.
+    one = np.frombuffer(pa.array([value], target).buffers()[1], f"u{width}", 1)
+    return pa.Array.from_buffers(target, rows, [None, pa.py_buffer(np.repeat(one, rows))])

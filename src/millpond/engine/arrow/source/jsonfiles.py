@@ -173,6 +173,6 @@ def _together(
     constants = {}
     for field in spec.columns:
         if field.name in spec.constants:
-            values = [entry.constants[field.name].value for entry in entries]
+            values = [entry.constants[field.name] for entry in entries]
             constants[field.name] = pa.array(values, to_arrow(field.type)).take(pa.array(rows))
     yield line_batch(parsed.values, constants, spec)

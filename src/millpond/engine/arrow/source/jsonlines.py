@@ -19,6 +19,7 @@ from millpond.engine.arrow.eval.json_exact import is_json_object, read_exactly
 from millpond.engine.arrow.eval.json_typed import read_typed
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.entry import repeated
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.lines import AROUND, is_text, split_lines
 from millpond.engine.arrow.source.stream import open_stream
@@ -70,7 +71,11 @@ def read_json_lines(
 def _batch(held: list[pa.Array], entry: Entry, spec: ScanSpec) -> Iterator[pa.RecordBatch]:
     rows = sum(map(len, held))
     if rows:
-        constants = {name: constant.repeat(rows) for name, constant in entry.constants.items()}
+        constants = {
+            field.name: repeated(entry.constants[field.name], field.type, rows)
+            for field in spec.columns
+            if field.name in entry.constants
+        }
         yield line_batch(pa.concat_arrays(held), constants, spec)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.operator import Operator, gather
-from millpond.engine.arrow.source.entry import Constant, Entry
+from millpond.engine.arrow.source.entry import Entry
 from millpond.engine.arrow.source.files import ENGINE
 from millpond.engine.arrow.source.scan import describe_spec, scan_entries
 from millpond.engine.arrow.source.spec import concat, kept_rows, take
@@ -33,9 +33,7 @@ class NamedFiles(Sequence[Entry]):
         self._count: int = rows.num_rows
         self._paths = rows.column(scan.path_column)
         self._deleted = None if scan.deleted is None else rows.column(scan.deleted)
-        self._constants = [
-            (name, rows.column(name), scan.schema.field(name).type) for name in scan.constants
-        ]
+        self._constants = [(name, rows.column(name)) for name in scan.constants]
 
     def __len__(self) -> int:
         return self._count
@@ -51,7 +49,7 @@ class NamedFiles(Sequence[Entry]):
                 path="",
                 hint="filter the rows that name the files",
             )
-        constants = {name: Constant(c[row].as_py(), type_) for name, c, type_ in self._constants}
+        constants = {name: column[row].as_py() for name, column in self._constants}
         return Entry(path, constants, self._positions(row))
 
     def _positions(self, row: int) -> NDArray[np.int64] | None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.calendar import OldCalendar
 from millpond.engine.arrow.source.described import open_parquet
+from millpond.engine.arrow.source.entry import repeated
 from millpond.engine.arrow.source.files import local_path, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.longtext import joined
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.source.entry import Constant, Entry
+    from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
     from millpond.plan.bound import BoundExpr, BoundPath
-    from millpond.plan.types import DataType
+    from millpond.plan.types import DataType, Field
 
 _USUAL_TEXT, _USUAL_NUMBER = 32, 8
 """Bytes of decoded values, where a file takes fewer."""
@@ -48,7 +49,7 @@ class ParquetSource:
     def __init__(
         self,
         path: str,
-        constants: Mapping[str, Constant],
+        constants: Mapping[str, Any],
         context: Context,
         columns: Struct | None = None,
         *,
@@ -138,9 +139,9 @@ class ParquetSource:
         return self._bounds(self.metadata.row_group(group), names, path.type)
 
     def _bounds(self, chunks: Any, steps: tuple[str, ...], type_: DataType) -> Bounds | None:
-        constant = self.constants.get(steps[0])
-        if constant is not None:
-            return constant_bounds(constant.value, type_) if len(steps) == 1 else None
+        if steps[0] in self.constants:
+            value = self.constants[steps[0]]
+            return constant_bounds(value, type_) if len(steps) == 1 else None
         steps = self.layout.steps(steps)
         if self.layout.lacks(steps):
             return ALL_NULL
@@ -173,11 +174,12 @@ class ParquetSource:
         """These columns, which were selected before, under their names in this file."""
         return self._in_file[id(wanted)]
 
-    def repeated(self, name: str, rows: int) -> pa.Array:
+    def repeated(self, field: Field, rows: int) -> pa.Array:
         """A constant for so many rows; batches share it."""
-        known = self._repeated.get(name)
+        known = self._repeated.get(field.name)
         if known is None or len(known) < rows:
-            known = self._repeated[name] = self.constants[name].repeat(rows)
+            value = self.constants[field.name]
+            known = self._repeated[field.name] = repeated(value, field.type, rows)
         return known.slice(0, rows)
 
     def read(

@@ -181,7 +181,7 @@ class RowGroup:
         arrays = []
         for field, stored in zip(wanted, self.source.in_file(wanted), strict=True):
             if field.name in constants:
-                arrays.append(self.source.repeated(field.name, count))
+                arrays.append(self.source.repeated(field, count))
             elif stored.name not in columns:
                 arrays.append(pa.nulls(count, to_arrow(field.type)))
             else:

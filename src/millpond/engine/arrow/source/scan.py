@@ -10,7 +10,7 @@ from millpond.engine.arrow.source.ahead import read_ahead
 from millpond.engine.arrow.source.bounds import Bounds, constant_bounds
 from millpond.engine.arrow.source.bytesfile import read_bytes
 from millpond.engine.arrow.source.csvfile import read_csv
-from millpond.engine.arrow.source.entry import Constant, Entry
+from millpond.engine.arrow.source.entry import Entry
 from millpond.engine.arrow.source.groups import parquet_pieces, scan_parquet
 from millpond.engine.arrow.source.jsonfiles import read_json_files
 from millpond.engine.arrow.source.prune import may_hold
@@ -101,10 +101,9 @@ def may_match(entry: Entry, spec: ScanSpec) -> bool:
     """Whether a file's constants leave it open that some row meets all conditions."""
 
     def lookup(steps: tuple[str, ...], type_: DataType) -> Bounds | None:
-        constant = entry.constants.get(steps[0])
-        if constant is None or len(steps) > 1:
+        if len(steps) > 1 or steps[0] not in entry.constants:
             return None
-        return constant_bounds(constant.value, type_)
+        return constant_bounds(entry.constants[steps[0]], type_)
 
     return all(may_hold(predicate, lookup) for predicate in spec.constant_predicates)
 
@@ -113,17 +112,18 @@ def entries_of(scan: Any) -> list[Entry]:
     """The files of a `Scan` node with their constants as typed values."""
     from millpond.plan.literals import literal
 
-    types = [scan.columns.field(name).type for name in scan.constants]
+    names, files = scan.constants, scan.files
     columns = []
-    for number, type_ in enumerate(types):
-        values = [file.constants[number] for file in scan.files]
+    for number, name in enumerate(names):
+        type_ = scan.columns.field(name).type
+        values = [file.constants[number] for file in files]
         if not _are_plain(values, type_):
             values = [literal(value, type_).value for value in values]
-        columns.append(map(Constant, values, repeat(type_)))
-    rows = zip(*columns, strict=True) if columns else repeat(())
+        columns.append(values)
+    known = (dict(zip(names, row)) for row in zip(*columns)) if names else repeat({})  # noqa: B905
     return [
-        Entry(file.path, dict(zip(scan.constants, row, strict=True)), None, file.rows, file.size)
-        for file, row in zip(scan.files, rows, strict=False)
+        Entry(file.path, constants, None, file.rows, file.size)
+        for file, constants in zip(files, known)  # noqa: B905 - as many as there are files
     ]
 
 
