@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.engine.spark.expressions.json import begin_json, finish_json
+from millpond.engine.spark.expressions.json import read_json
 from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
@@ -52,13 +52,10 @@ def read_json_lines(
         f.concat(f.lit(f"a line of {PATH} is not a JSON object: "), shown),
         hint="one JSON object per line is expected, each whole on its line",
     )
-    begun = context.hidden()
-    raw = begin_json(whole, reading.columns, context.api).alias(begun)
-    lines = lines.select(raw, *context.columns((line, path)), *carried)
     # What is not deterministic Spark computes once, here: a filter above would be moved below this,
     # with all of it written out for each column that it looks at, and be asked about blank lines.
     failed = f.when(f.spark_partition_id() >= 0, refused)
-    value = f.coalesce(finish_json(context.column(begun), reading.columns, context.api), failed)
+    value = f.coalesce(read_json(whole, reading.columns, context.api), failed)
     rows = lines.select(value.alias(parsed), *context.columns((line, path)), *carried)
     if reading.strict:
         rows = _strictly(rows, (parsed, line, path, shown), reading, context)

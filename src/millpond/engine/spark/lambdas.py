@@ -43,6 +43,16 @@ def each(api: Api, name: str, elements: Column, function: Callable[..., Column])
         _DEPTH.reset(token)
 
 
+def once(value: Column, function: Callable[[Column], Column], api: Api) -> Column:
+    """A function of a value that is computed once, however often the function mentions it.
+
+    What is mentioned twice below a condition Spark computes twice.
+    """
+    f = api.functions
+    made: Column = f.get(each(api, "transform", f.array(value), function), f.lit(0))
+    return made
+
+
 def safe(elements: Column, element: DataType, api: Api) -> Column:
     """A list over which a lambda can go.
 

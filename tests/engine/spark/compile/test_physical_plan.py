@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col, lit, path
-from millpond.plan.types import INTEGER
+from millpond.plan.sources import File, Scan
+from millpond.plan.types import (
+    BYTE,
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    List,
+    Map,
+    Struct,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
@@ -70,6 +84,23 @@ def test_a_question_about_one_member_is_asked_of_a_list_of_members(
     assert re.search(r"array_contains\(tree#\d+\.list\.q, x\)", text), text
     both = path("tree.list").any((path("q") == "x") & (path("p") > 1))
     assert re.search(r"exists\(tree#\d+\.list, ", physical(engine, table_scan.filter(both)))
+
+
+PARSED = Struct.of(
+    n=LONG, at=TIMESTAMP, deep=Struct.of(day=DATE, tiny=BYTE), days=List(DATE), by=Map(STRING, DATE)
+)
+
+
+def test_text_is_read_as_json_once(engine: Any, table_scan: Any, tmp_path: Path) -> None:
+    """However many members are looked at in the end."""
+    parsed = table_scan.select(p=col("s").parse_json(PARSED)).select(path("p.n"), path("p.deep"))
+    added = table_scan.parse_json("s", PARSED, output="p").select("p")
+    (tmp_path / "x.json").write_text('{"n": 1}\n')
+    lines = Scan("json", (File(str(tmp_path / "x.json")),), PARSED)
+    for plan in (parsed, added, lines):
+        text = physical(engine, plan)
+        reads = re.findall(r"from_json\([^()]*\(\w[^()]*\([^()]*\(n,LongType", text)
+        assert len(reads) == 1, text
 
 
 def test_a_query_with_lambdas_is_the_same_code_when_it_is_asked_again(

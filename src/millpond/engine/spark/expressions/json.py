@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.casts import LOCAL_MOMENT, MOMENT, from_text
-from millpond.engine.spark.lambdas import each
+from millpond.engine.spark.lambdas import each, once
 from millpond.engine.spark.types import to_spark
 from millpond.plan import types as t
 
@@ -33,23 +33,27 @@ _TIMES: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 def parse_json(text: Column, type_: t.DataType, api: Api) -> Column:
     """JSON text read as a type."""
     f = api.functions
-    found = read_json(text, type_, api)
-    if isinstance(type_, t.Struct):
-        found = f.when(text.isNotNull(), f.coalesce(found, _of_nulls(type_, api)))
-    return found
+    if not isinstance(type_, t.Struct):
+        return read_json(text, type_, api)
+    nulls = _of_nulls(type_, api)
+    return once(
+        text, lambda t: f.when(t.isNotNull(), f.coalesce(read_json(t, type_, api), nulls)), api
+    )
 
 
 def read_json(text: Column, type_: t.DataType, api: Api) -> Column:
-    """JSON text read as a type; null where it is not JSON, or not an object for a struct."""
-    return finish_json(begin_json(text, type_, api), type_, api)
+    """JSON text read as a type; null where it is not JSON, or not an object for a struct.
 
-
-def begin_json(text: Column, type_: t.DataType, api: Api) -> Column:
-    """What Spark makes of the text, for `finish_json`, which looks at it many times over.
-
-    Where the type is large, the two belong into selects of their own: written out in one, they
-    would be an expression of megabytes.
+    Each step is computed once, although the next one looks at it many times over.
     """
+    value = once(_read(text, type_, api), lambda both: _good(both, api), api)
+    if not _needs_work(type_):
+        return value
+    return once(value, lambda found: _finished(found, type_, api), api)
+
+
+def _read(text: Column, type_: t.DataType, api: Api) -> Column:
+    """What Spark makes of a wrapped text."""
     f = api.functions
     wrapped = f.concat(f.lit(f'{{"{_VALUE}":'), text, f.lit(f',"{_END}":true}}'))
     both: Column = f.from_json(wrapped, _wrapper(_readable(type_), _ODD), _TELLING)
@@ -60,11 +64,12 @@ def begin_json(text: Column, type_: t.DataType, api: Api) -> Column:
     return both
 
 
-def finish_json(both: Column, type_: t.DataType, api: Api) -> Column:
-    """The value of the type that was asked for, or null."""
+def _good(both: Column, api: Api) -> Column:
+    """The value of a wrapped text, if that is JSON to its end."""
     odd = both.getField(_ODD)
     is_good = both.getField(_END) & (odd.isNull() | _is_json(odd, api))
-    return _finished(api.functions.when(is_good, both.getField(_VALUE)), type_, api)
+    value: Column = api.functions.when(is_good, both.getField(_VALUE))
+    return value
 
 
 def _wrapper(value: t.DataType, *more: str) -> st.DataType:
@@ -79,8 +84,7 @@ def _is_json(wrapped: Column, api: Api) -> Column:
     same, and finds members that may even be called as ours are.
     """
     both = api.functions.from_json(wrapped, _wrapper(t.STRING), _OPTIONS)
-    found: Column = both.getField(_VALUE).isNotNull() & both.getField(_END)
-    return found
+    return once(both, lambda b: b.getField(_VALUE).isNotNull() & b.getField(_END), api)
 
 
 def _brackets(type_: t.DataType) -> str | None:
