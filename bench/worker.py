@@ -25,7 +25,7 @@ MOST_RUNS: Final = 20
 FEWEST_WARMUPS, MOST_WARMUPS = 4, 12
 WARMING_SECONDS: Final = 30
 FEWEST_ROUNDS: Final = 6
-TURN_SECONDS: Final = 120
+TURN_SECONDS: Final = 75
 
 
 def main(way: str, what: str, answer: str) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ROWS: Final = 2_000_000
 REPEAT: Final = 3
-ROUNDS: Final = 40
+ROUNDS: Final = 100
 """Runs of each of two contenders that take turns."""
 
 
