@@ -36,9 +36,12 @@ def parse_json(text: Column, type_: t.DataType, api: Api) -> Column:
     if not isinstance(type_, t.Struct):
         return read_json(text, type_, api)
     nulls = _of_nulls(type_, api)
-    return once(
-        text, lambda t: f.when(t.isNotNull(), f.coalesce(read_json(t, type_, api), nulls)), api
-    )
+
+    def read(given: Column) -> Column:
+        found: Column = f.when(given.isNotNull(), f.coalesce(read_json(given, type_, api), nulls))
+        return found
+
+    return once(text, read, api)
 
 
 def read_json(text: Column, type_: t.DataType, api: Api) -> Column:
