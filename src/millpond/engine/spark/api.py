@@ -6,7 +6,7 @@ PySpark chooses by an environment variable; a process may hold both kinds, so we
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.engine.spark.conf import is_local
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_FUNCTIONS: Final = "org.apache.spark.sql.functions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Api:
             from pyspark.sql import Window
             from pyspark.sql import functions as classic
 
+            _remember_functions(session)
             return cls(session, classic, Window)
         from pyspark.sql.connect import functions as connect
         from pyspark.sql.connect.window import Window as ConnectWindow
@@ -48,6 +52,28 @@ class Api:
             # Connect's client has a Python warning for that, so it gets a key that all rows share.
             keys = [self.functions.lit(1)]
         return self.window.partitionBy(*keys)
+
+
+class _Functions:
+    """Spark's class of functions, each of which the JVM is asked for once."""
+
+    def __init__(self, known: Any) -> None:
+        self._known = known
+
+    def __getattr__(self, name: str) -> Any:
+        found = vars(self)[name] = getattr(self._known, name)
+        return found
+
+
+def _remember_functions(session: Any) -> None:
+    """Let PySpark find a function without asking the JVM what it is.
+
+    It asks twice before each call, for the class and for the function: of a filter's calls, every
+    third. Where PySpark looks first, before it asks, the answers are kept.
+    """
+    view = session.sparkContext._jvm  # noqa: SLF001 - no public way makes PySpark ask less
+    if _FUNCTIONS not in vars(view):
+        setattr(view, _FUNCTIONS, _Functions(getattr(view, _FUNCTIONS)))
 
 
 def in_session(df: DataFrame, session: SparkSession) -> DataFrame:

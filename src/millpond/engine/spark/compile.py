@@ -7,6 +7,8 @@ column choices are fused, and of other operators some hundreds may stand on top 
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import EngineError
@@ -23,6 +25,7 @@ from millpond.engine.spark import (
     values,
     windows,
 )
+from millpond.engine.spark.api import is_classic
 from millpond.engine.spark.demand import order_demands
 from millpond.engine.spark.types import all_nullable, from_spark
 from millpond.plan import order as o
@@ -34,9 +37,12 @@ from millpond.plan.tree import topological
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pyspark.sql.types import StructType
+
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.frame import Frame
     from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
 
 _COMPILERS: Final[Mapping[type, Callable[..., Frame]]] = {
     s.Scan: scans.compile_scan,
@@ -94,8 +100,24 @@ def _compiled(plan: Plan) -> list[Plan]:
 
 def _check_types(plan: Plan, frame: Frame) -> None:
     """Spark's types have to be the plan's: a difference is a fault of a compiler."""
-    found = dict(zip(frame.base.columns, frame.base.schema.fields, strict=True))
-    for field in plan.schema:
+    base: Any = frame.base
+    if is_classic(base.sparkSession):
+        _check_text(plan.schema, base._jdf.schema().json())  # noqa: SLF001 - read once, see there
+    else:
+        _check(plan.schema, base.schema)
+
+
+@lru_cache(maxsize=256)
+def _check_text(schema: Struct, described: str) -> None:
+    """As Spark describes its types; to read that takes as long as making a small DataFrame."""
+    from pyspark.sql.types import StructType
+
+    _check(schema, StructType.fromJson(json.loads(described)))
+
+
+def _check(schema: Struct, made_by_spark: StructType) -> None:
+    found = {field.name: field for field in made_by_spark.fields}
+    for field in schema:
         made = from_spark(found[field.name].dataType)
         if all_nullable(made) != all_nullable(field.type):
             raise EngineError(

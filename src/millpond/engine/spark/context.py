@@ -39,6 +39,7 @@ class Context:
     cut: Cut | None = None
     """Where rows are grouped by the part of time that they are in: see `parts.py`."""
     _hidden: int = 0
+    _columns: dict[str, Column] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,16 +62,19 @@ class Context:
         return self.api.functions
 
     def column(self, name: str) -> Column:
-        """A column by name."""
-        return self.api.column(name)
+        """A column by name; the JVM is asked for it once."""
+        found = self._columns.get(name)
+        if found is None:
+            found = self._columns[name] = self.api.column(name)
+        return found
 
     def columns(self, names: Iterable[str]) -> list[Column]:
         """Columns by name."""
-        return [self.api.column(name) for name in names]
+        return [self.column(name) for name in names]
 
     def over(self, schema: Struct) -> Expressions:
         """Compiles expressions over rows of this schema."""
-        return Expressions.over(schema, self.api)
+        return Expressions(self.api, schema, self.column)
 
     def hidden(self) -> str:
         """A new name for a column that no node knows of."""
@@ -79,7 +83,7 @@ class Context:
 
     def ascending(self, names: Iterable[str]) -> list[Column]:
         """Hidden keys as sort orders."""
-        return [self.api.column(name).asc_nulls_last() for name in names]
+        return [self.column(name).asc_nulls_last() for name in names]
 
     def sort_orders(self, keys: Iterable[BoundSortKey], schema: Struct) -> list[Column]:
         """A node's sort keys as sort orders."""

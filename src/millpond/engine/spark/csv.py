@@ -17,7 +17,7 @@ from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
 from millpond.engine.spark.rows import union_all
-from millpond.engine.spark.types import to_spark, to_spark_schema
+from millpond.engine.spark.types import to_cast, to_spark_schema
 from millpond.plan.types import NULL, STRING, Field, Struct
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _value(field: Field, place: str | None, path: str, context: Context) -> Colu
     f = context.functions
     if place is None or field.type == NULL:
         null: Column = context.functions.lit(None)
-        return null.cast(to_spark(field.type)).alias(field.name)
+        return null.cast(to_cast(field.type)).alias(field.name)
     text = context.column(place)
     if field.type == STRING:
         # Spark puts this character where bytes are no UTF-8; a file has no use for it itself.

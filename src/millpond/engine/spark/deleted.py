@@ -8,7 +8,7 @@ import numpy as np
 
 from millpond.base.errors import MillpondError, ObjectNotFoundError, SourceError
 from millpond.engine.spark.stored import footer_bytes
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan.types import INTEGER
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def _row_count(path: str) -> int:
 
 def word_number(row: Column, context: Context) -> Column:
     """Which word a row's bit is in."""
-    found: Column = context.functions.shiftright(row, _LOG_BITS).cast(to_spark(INTEGER))
+    found: Column = context.functions.shiftright(row, _LOG_BITS).cast(to_cast(INTEGER))
     return found
 
 
 def is_set(word: Column, row: Column, context: Context) -> Column:
     """Whether the bit of a row is set in its word."""
     f = context.functions
-    bit = row.bitwiseAND(f.lit(WORD_BITS - 1)).cast(to_spark(INTEGER))
+    bit = row.bitwiseAND(f.lit(WORD_BITS - 1)).cast(to_cast(INTEGER))
     found: Column = f.getbit(word, bit) != f.lit(0)
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import MillpondError
 from millpond.engine.spark.lambdas import each
 from millpond.engine.spark.stored import footer_bytes
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan.types import LONG, TIMESTAMP, TIMESTAMP_NTZ, Decimal, Field, List, Map, Struct
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _moment(micros: Column, wanted: DataType, context: Context) -> Column:
     if wanted != TIMESTAMP_NTZ:
         moment: Column = f.timestamp_micros(micros)
         return moment
-    whole = to_spark(Decimal(20, 0))
-    seconds = (micros.cast(whole) / f.lit(1_000_000).cast(whole)).cast(to_spark(Decimal(18, 6)))
-    epoch: Column = f.lit("1970-01-01 00:00:00").cast(to_spark(TIMESTAMP_NTZ))
+    whole = to_cast(Decimal(20, 0))
+    seconds = (micros.cast(whole) / f.lit(1_000_000).cast(whole)).cast(to_cast(Decimal(18, 6)))
+    epoch: Column = f.lit("1970-01-01 00:00:00").cast(to_cast(TIMESTAMP_NTZ))
     local: Column = epoch + f.make_dt_interval(secs=seconds)
     return local
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.engine.spark.frame import Frame
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast, to_spark
 from millpond.engine.spark.worker import (
     CallStateful,
     FilterRows,
@@ -126,7 +126,7 @@ def _key(expr: BoundExpr, over: Expressions, added: dict[str, Column], context: 
     if is_fractional(expr.type):
         zero, nan = f.lit(0.0), f.lit(float("nan"))
         column = f.when(column == zero, zero).when(f.isnan(column), nan).otherwise(column)
-        column = column.cast(to_spark(expr.type))
+        column = column.cast(to_cast(expr.type))
     added[name] = column
     return name
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
+from millpond.engine.spark.api import is_classic
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.nanos import in_micros, split_by_nanos
 from millpond.engine.spark.partitions import read_partitioned
@@ -18,7 +20,8 @@ from millpond.plan.types import LONG, NULL, Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import Column, DataFrame, DataFrameReader
+    from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.types import StructType
 
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.partitions import Partitions
@@ -111,13 +114,11 @@ def _read_parquet(
     added = () if partitions is None else partitions.columns.names
     members = []
     for by_id, held, part in _alike(paths, stored):
-        schema = stored_schema(held, by_id=by_id)
-        if "row_index" in metadata.values():
-            schema = schema.add(_ROW_INDEX, to_spark(LONG))
+        asked = _Asked(held, by_id, "row_index" in metadata.values())
         if partitions is None:
-            df = reader(context).schema(schema).parquet(*as_names(part))
+            df = _reader_of(asked, context).parquet(*as_names(part))
         else:
-            df = read_partitioned(schema, part, partitions, context)
+            df = read_partitioned(asked.schema(), part, partitions, context)
         if not is_plain or held != stored:
             found = renamed(held, context, by_id=by_id)
             own = {
@@ -128,6 +129,40 @@ def _read_parquet(
             df = df.select(*columns, *metadata_columns(df, metadata), *context.columns(added))
         members.append(df)
     return union_all(members)
+
+
+class _Asked(NamedTuple):
+    """What is asked of Parquet files."""
+
+    columns: Struct
+    by_id: bool
+    with_positions: bool
+
+    def schema(self) -> StructType:
+        """The same for Spark."""
+        found = stored_schema(self.columns, by_id=self.by_id)
+        return found.add(_ROW_INDEX, to_spark(LONG)) if self.with_positions else found
+
+
+_KNOWN: Final[WeakKeyDictionary[SparkSession, dict[_Asked, Any]]] = WeakKeyDictionary()
+"""Schemas that a session's JVM has read: those of many columns take a while, and six calls."""
+_MOST_KNOWN: Final = 64
+
+
+def _reader_of(asked: _Asked, context: Context) -> DataFrameReader:
+    """A reader with this schema."""
+    made: Any = reader(context)
+    session: Any = context.session
+    if not is_classic(session):
+        return made.schema(asked.schema())  # type: ignore[no-any-return]
+    known = _KNOWN.setdefault(session, {})
+    if asked not in known:
+        if len(known) == _MOST_KNOWN:
+            known.clear()
+        text = asked.schema().json()
+        known[asked] = session._jsparkSession.parseDataType(text)  # noqa: SLF001
+    made._jreader = made._jreader.schema(known[asked])  # noqa: SLF001 - as `schema` does
+    return made  # type: ignore[no-any-return]
 
 
 def _alike(paths: list[str], stored: Struct) -> Iterator[tuple[bool, Struct, list[str]]]:

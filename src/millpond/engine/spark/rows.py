@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.frame import Frame
+from millpond.plan.bound import BoundPath
+from millpond.plan.paths import Name
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from millpond.engine.spark.context import Context
+    from millpond.engine.spark.expressions import Expressions
+    from millpond.plan.bound import BoundNamed
     from millpond.plan.rows import Filter, ParseJson, Project, Union
 
 
@@ -27,9 +31,16 @@ def compile_project(
     del ordered
     frame = inputs[0]
     over = context.over(frame.schema)
-    columns = [over.column(column.expr).alias(column.name) for column in node.columns]
+    columns = [_named(column, over) for column in node.columns]
     df = frame.df.select(*columns, *context.columns(frame.keys))
     return Frame(df, node.schema, frame.natural, frame.keys)
+
+
+def _named(column: BoundNamed, over: Expressions) -> Column:
+    found = over.column(column.expr)
+    if isinstance(column.expr, BoundPath) and column.expr.steps == (Name(column.name),):
+        return found  # it has this name already
+    return found.alias(column.name)
 
 
 def compile_parse_json(

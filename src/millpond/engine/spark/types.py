@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import SchemaError
 from millpond.plan import types as t
@@ -53,6 +53,37 @@ def to_spark(type_: t.DataType) -> st.DataType:
     if isinstance(type_, t.Map):
         return st.MapType(to_spark(type_.key), to_spark(type_.value), type_.contains_null)
     return to_spark_schema(type_)
+
+
+_NAMES: Final = {
+    t.NULL: "void",
+    t.BOOLEAN: "boolean",
+    t.BYTE: "tinyint",
+    t.SHORT: "smallint",
+    t.INTEGER: "int",
+    t.LONG: "bigint",
+    t.FLOAT: "float",
+    t.DOUBLE: "double",
+    t.STRING: "string",
+    t.BINARY: "binary",
+    t.DATE: "date",
+    t.TIMESTAMP: "timestamp_ltz",  # what "timestamp" is, a session's settings say
+    t.TIMESTAMP_NTZ: "timestamp_ntz",
+    t.VARIANT: "variant",
+}
+
+
+def to_cast(type_: t.DataType) -> st.DataType | str:
+    """What to cast a column to: a name if there is one, since a type takes five calls to the JVM.
+
+    >>> to_cast(t.LONG), to_cast(t.Decimal(9, 2))
+    ('bigint', 'decimal(9,2)')
+    """
+    if isinstance(type_, t.Primitive):
+        return _NAMES[type_]
+    if isinstance(type_, t.Decimal):
+        return f"decimal({type_.precision},{type_.scale})"
+    return to_spark(type_)
 
 
 def to_spark_schema(schema: t.Struct) -> st.StructType:

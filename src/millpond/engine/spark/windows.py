@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.context import sort_order
 from millpond.engine.spark.frame import Frame
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.engine.spark.zero import key_column
 from millpond.plan.types import DOUBLE
 
@@ -45,20 +45,20 @@ def _call(call: WindowCall, frame: Frame, over: Expressions, context: Context) -
         # Without an order all rows tie; Spark wants to be told one nevertheless.
         window = window.orderBy(*(orders or [f.lit(1)]))
         made = getattr(f, call.function)().over(window)
-        return made.cast(to_spark(call.type))
+        return made.cast(to_cast(call.type))
     window = window.orderBy(*orders, *context.ascending(frame.keys))
     if call.function == "row_number":
         made = f.row_number().over(window)
-        return made.cast(to_spark(call.type))
+        return made.cast(to_cast(call.type))
     value = f.lit(1) if call.arg is None else over.column(call.arg)
     if call.function in ("lag", "lead"):
         if abs(call.offset) > _MOST_ROWS:  # no partition has so many
-            made = f.lit(None).cast(to_spark(call.type))
+            made = f.lit(None).cast(to_cast(call.type))
             return made
         made = getattr(f, call.function)(value, call.offset).over(window)
         return made
     if call.function == "mean":
-        value = value.cast(to_spark(DOUBLE))
+        value = value.cast(to_cast(DOUBLE))
     bounds = context.api.window
     start, end = call.start, call.end
     if start is None or start < -_MOST_ROWS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan.types import is_fractional
 
 if TYPE_CHECKING:
@@ -30,5 +30,5 @@ def with_one_zero(column: Column, type_: DataType, context: Context) -> Column:
     """A column of this type in which there is no `-0.0`."""
     if not is_fractional(type_):
         return column
-    made: Column = column + context.functions.lit(0.0).cast(to_spark(type_))
+    made: Column = column + context.functions.lit(0.0).cast(to_cast(type_))
     return made

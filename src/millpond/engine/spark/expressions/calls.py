@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import EvaluationError
 from millpond.engine.spark.api import balanced
 from millpond.engine.spark.expressions.literals import literal, long
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan import types as t
 from millpond.plan.bound import BoundCall, BoundCast, BoundExpr, BoundLiteral
 
@@ -97,7 +97,7 @@ def _exact(operate: Callable[[Any, Any], Any]) -> _Compile:
     def compiled(node: BoundCall, args: list[Column], api: Api) -> Column:
         del api
         made: Column = operate(args[0], args[1])
-        return made.cast(to_spark(node.type)) if isinstance(node.type, t.Decimal) else made
+        return made.cast(to_cast(node.type)) if isinstance(node.type, t.Decimal) else made
 
     return compiled
 
@@ -148,7 +148,7 @@ def _length(node: BoundCall, args: list[Column], api: Api) -> Column:
 
 def _date_trunc(node: BoundCall, args: list[Column], api: Api) -> Column:
     made: Column = api.functions.date_trunc(_literal_value(node.args[1]), args[0])
-    return made.cast(to_spark(node.type)) if node.type == t.TIMESTAMP_NTZ else made
+    return made.cast(to_cast(node.type)) if node.type == t.TIMESTAMP_NTZ else made
 
 
 def _time_bucket(node: BoundCall, args: list[Column], api: Api) -> Column:
@@ -156,7 +156,7 @@ def _time_bucket(node: BoundCall, args: list[Column], api: Api) -> Column:
     moment = _micros(node.args[0].type, args[0], api)
     width = long(_literal_value(node.args[1]), api)
     made: Column = f.timestamp_micros(moment - f.pmod(moment, width))
-    return made.cast(to_spark(node.type)) if node.type == t.TIMESTAMP_NTZ else made
+    return made.cast(to_cast(node.type)) if node.type == t.TIMESTAMP_NTZ else made
 
 
 def _epoch_micros(node: BoundCall, args: list[Column], api: Api) -> Column:
@@ -165,7 +165,7 @@ def _epoch_micros(node: BoundCall, args: list[Column], api: Api) -> Column:
 
 def _micros(type_: t.DataType, column: Column, api: Api) -> Column:
     if type_ == t.TIMESTAMP_NTZ:
-        column = column.cast(to_spark(t.TIMESTAMP))
+        column = column.cast(to_cast(t.TIMESTAMP))
     made: Column = api.functions.unix_micros(column)
     return made
 

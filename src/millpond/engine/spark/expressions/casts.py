@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from millpond.engine.spark.expressions.literals import literal
 from millpond.engine.spark.expressions.origin import place
 from millpond.engine.spark.lambdas import each, safe
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def cast(
     if source == t.STRING and target != t.BINARY:
         return from_text(column, target, on_error=on_error, api=api)
     if source == t.BINARY and target == t.STRING:
-        text: Column = api.functions.make_valid_utf8(column.cast(to_spark(t.STRING)))
+        text: Column = api.functions.make_valid_utf8(column.cast(to_cast(t.STRING)))
         return text
     if isinstance(source, t.Decimal) and target in (t.BYTE, t.SHORT, t.INTEGER):
         # Spark would go by way of a double, which rounds.
@@ -85,13 +85,13 @@ def from_text(
 
 
 def _plain(column: Column, target: t.DataType, *, on_error: str) -> Column:
-    type_ = to_spark(target)
+    type_ = to_cast(target)
     return column.try_cast(type_) if on_error == "null" else column.cast(type_)
 
 
 def _each(column: Column, source: t.List, target: t.List, *, on_error: str, api: Api) -> Column:
     if source.element in (target.element, t.NULL):
-        return column.cast(to_spark(target))
+        return column.cast(to_cast(target))
 
     def one(element: Column) -> Column:
         return cast(element, source.element, target.element, on_error=on_error, api=api)
@@ -124,6 +124,6 @@ def _checked(
     made: Column = f.when(fits, column)
     if on_error == "null":
         return made
-    shown = column.cast(to_spark(t.STRING))
+    shown = column.cast(to_cast(t.STRING))
     text = f.concat(f.lit("'"), shown, f.lit(f"' is not a {target}{place()}"))
     return made.when(column.isNotNull(), f.raise_error(text))

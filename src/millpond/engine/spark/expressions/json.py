@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.expressions.casts import LOCAL_MOMENT, MOMENT, from_text
 from millpond.engine.spark.lambdas import each, once
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast, to_spark
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -98,8 +98,8 @@ def _brackets(type_: t.DataType) -> str | None:
 
 def _of_nulls(type_: t.Struct, api: Api) -> Column:
     f = api.functions
-    nulls = [f.lit(None).cast(to_spark(field.type)).alias(field.name) for field in type_]
-    made: Column = f.struct(*nulls).cast(to_spark(_all_null(type_)))
+    nulls = [f.lit(None).cast(to_cast(field.type)).alias(field.name) for field in type_]
+    made: Column = f.struct(*nulls).cast(to_cast(_all_null(type_)))
     return made
 
 
@@ -130,7 +130,7 @@ def _finished(column: Column, type_: t.DataType, api: Api) -> Column:
         pattern = LOCAL_MOMENT if type_ == t.TIMESTAMP_NTZ else MOMENT
         made = from_text(column, type_, on_error="null", api=api, pattern=pattern)
     elif type_ == t.BYTE:
-        made = column.try_cast(to_spark(type_))
+        made = column.try_cast(to_cast(type_))
     elif isinstance(type_, t.Struct) and _needs_work(type_):
         fields = [
             _finished(column.getField(field.name), field.type, api).alias(field.name)

@@ -1,6 +1,7 @@
 """Constants of every type, built by Spark's own functions.
 
-Dates and times go as numbers: PySpark would convert them through this process's time zone.
+Dates and times go as numbers: PySpark would convert them through this process's time zone. They go
+as text, which is one call to the JVM and not two.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.types import to_cast
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
@@ -26,32 +27,33 @@ def literal(value: Any, type_: t.DataType, api: Api) -> Column:
     f = api.functions
     made: Column
     if value is None:
-        made = f.lit(None).cast(to_spark(type_))
+        made = f.lit(None).cast(to_cast(type_))
     elif type_ == t.DATE:
-        made = f.date_from_unix_date(f.lit(value.toordinal() - _EPOCH_DAY))
+        made = f.expr(f"date_from_unix_date({value.toordinal() - _EPOCH_DAY})")
     elif type_ == t.TIMESTAMP:
-        made = f.timestamp_micros(long(micros(value), api))
+        made = f.expr(f"timestamp_micros({micros(value)}L)")
     elif type_ == t.TIMESTAMP_NTZ:
         # By text: a cast of a moment would go by the session's time zone, which may be a user's.
-        made = f.lit(value.isoformat(sep=" ")).cast(to_spark(type_))
+        made = f.lit(value.isoformat(sep=" ")).cast(to_cast(type_))
     elif isinstance(type_, t.Decimal):
         # By text: a Python decimal with an exponent would get another scale on the way.
-        made = f.lit(format(value, "f")).cast(to_spark(type_))
+        made = f.lit(format(value, "f")).cast(to_cast(type_))
     elif type_ == t.LONG:
         made = long(value, api)
     elif type_ == t.BINARY:
         made = f.unhex(f.lit(value.hex()))
-    elif type_ in (t.BOOLEAN, t.STRING, t.DOUBLE):
+    elif type_ in (t.BOOLEAN, t.STRING, t.DOUBLE, t.INTEGER):
         made = f.lit(float(value) if type_ == t.DOUBLE else value)
     else:
-        made = f.lit(value).cast(to_spark(type_))
+        made = f.lit(value).cast(to_cast(type_))
     return made
 
 
 def long(value: int, api: Api) -> Column:
     """A long: PySpark makes an integer of a small number. What need not be cast begins sooner."""
-    found: Column = api.functions.lit(value)
-    return found if abs(value) > _INTEGERS else found.cast(to_spark(t.LONG))
+    f = api.functions
+    found: Column = f.lit(value) if abs(value) > _INTEGERS else f.expr(f"{value}L")
+    return found
 
 
 def micros(moment: dt.datetime) -> int:

@@ -46,11 +46,6 @@ class Expressions:
     schema: Struct
     resolve: Callable[[str], Column]
 
-    @classmethod
-    def over(cls, schema: Struct, api: Api) -> Expressions:
-        """For a DataFrame whose columns have the schema's names."""
-        return cls(api, schema, api.column)
-
     def column(self, expr: BoundExpr) -> Column:
         """The expression as a column."""
         return self._compile(expr, None, None)
