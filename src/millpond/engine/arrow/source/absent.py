@@ -41,19 +41,19 @@ class AbsentMembers:
         self._names = frozenset(self._marks)
         self._usable = all(_PLAIN.fullmatch(name) for name in self._marks)
         self._verdicts: dict[frozenset[str], bool] = {}
-        self._is_rare = False
+        self._was_absent = False
         """Whether the last content was ruled out, so that the next one may well be."""
 
     def rule_out(self, content: bytes) -> bool:
         """Whether no line can meet the conditions."""
         if not self._usable or not self._marks:
             return False
-        self._is_rare = self._looks_absent(content) or self._is_absent(content)
-        return self._is_rare
+        self._was_absent = self._looks_absent(content) or self._is_absent(content)
+        return self._was_absent
 
     def _looks_absent(self, content: bytes) -> bool:
         """Whether there is none of the names, asked where this is likely: then nothing else is."""
-        if not self._is_rare or not self._is_any_enough or len(content) > _MUCH:
+        if not self._was_absent or not self._is_any_enough or len(content) > _MUCH:
             return False
         return self._without is not None and _are_without(content, self._without)
 
