@@ -13,6 +13,7 @@ from millpond.base.settings import Settings
 from millpond.engine.arrow import ArrowEngine, scan
 from millpond.plan.expr import col, path
 from millpond.plan.make import values
+from millpond.plan.types import LONG, STRING, List, Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,3 +164,39 @@ def test_several_keys_over_files_are_as_if_sorted(
         assert rows == expected[:count]
         rows, _ = run(scan.filter(col("id") % 3 != 0).top_k(count, first, "m"))
         assert rows == [row for row in expected if row["id"] % 3][:count]
+
+
+def test_a_row_group_that_was_looked_at_first_gives_the_rows_that_meet_all_conditions(
+    run: Any, parquet: Any
+) -> None:
+    """Conditions on two members of a struct, the second read only where the first holds."""
+    rows = [{"k": i, "s": {"a": 1 if i < 130 else 2, "b": 7}} for i in range(ROWS)]
+    file = parquet(pa.Table.from_pylist(rows), rows=100)
+    for plan in (
+        file.filter((path("s.a") == 1) & (path("s.b") >= 1)),
+        file.filter(path("s.a") == 1).filter(path("s.b") >= 1),
+    ):
+        found, _ = run(plan.top_k(500, col("k").desc()))
+        assert [row["k"] for row in found] == list(range(129, -1, -1))
+
+
+def test_a_row_group_with_deleted_rows_that_was_looked_at_first(run: Any, tmp_path: Path) -> None:
+    rows = [{"k": i, "s": {"a": 1 if i < 130 else 2, "k": i}} for i in range(ROWS)]
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), file, row_group_size=100)
+    columns = Struct.of(k=LONG, s=Struct.of(a=LONG, k=LONG))
+    given = Struct.of(path=STRING, gone=List(LONG))
+    named = values([{"path": str(file), "gone": [125, 150]}], given)
+    plan = named.dynamic_scan(columns, deleted="gone").filter(path("s.a") == 1)
+    found, _ = run(plan.top_k(6, path("s.k").desc()))
+    assert [row["k"] for row in found] == [129, 128, 127, 126, 124, 123]
+
+
+@pytest.mark.parametrize("key", ["at", "day"])
+def test_times_that_python_has_none_for(run: Any, parquet: Any, key: str) -> None:
+    years = pa.array([n * 100 * 366 * 86_400_000_000 for n in range(ROWS)], pa.int64())
+    days = pa.array([n * 36_600 for n in range(ROWS)], pa.int32())
+    table = {"id": list(range(ROWS)), "at": years.cast(pa.timestamp("us", "UTC"))}
+    file = parquet(pa.table({**table, "day": days.cast(pa.date32())}), rows=50)
+    found, _ = run(file.top_k(3, col(key).desc()).select("id"))
+    assert [row["id"] for row in found] == [199, 198, 197]

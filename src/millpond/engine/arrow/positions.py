@@ -92,7 +92,9 @@ class LastOfParquet(Operator):
             groups = open_groups(source, spec, context)
             while groups and wanted > 0:
                 group = source.group(groups.pop())
-                rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
+                rows = spec.survivors(
+                    group, initial_rows(entry, source, group.number), context.note
+                )
                 context.note(spec.scan_node, group.rows)
                 if rows is None or len(rows):
                     batch = spec.result(group, rows)

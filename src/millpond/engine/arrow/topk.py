@@ -7,6 +7,7 @@ leaves it open, and the rows where they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,21 @@ class TopRows(Operator):
         return f"Top {self.count} by {', '.join(map(str, self.keys))}, streaming"
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A row group that was looked at before its turn: its rows, and what nodes gave of them."""
+
+    group: RowGroup
+    rows: NDArray[np.int64] | None
+    notes: list[tuple[int | None, int]]
+
+    def used(self, context: Context) -> NDArray[np.int64] | None:
+        """The rows, now that its turn has come."""
+        for node, count in self.notes:
+            context.note(node, count)
+        return self.rows
+
+
 class TopOfParquet(Operator):
     """The first rows by their keys, of a Parquet scan: keys first, rows last."""
 
@@ -114,13 +130,16 @@ class TopOfParquet(Operator):
         source = ParquetSource.of(entry, spec, context)
         try:
             groups = {g: source.group(g) for g in open_groups(source, spec, context)}
-            self._look_ahead(entry, groups, best)
+            ahead = self._look_ahead(entry, groups, best)
             for g in list(groups):
                 if any(not source.may_hold(g, [limit]) for limit in self._limits(best)):
                     context.counters.add("batches_pruned")
                     continue
                 group = groups.pop(g)
-                rows = spec.survivors(group, initial_rows(entry, source, g), context)
+                if ahead is not None and ahead.group is group:
+                    rows = ahead.used(context)
+                else:
+                    rows = spec.survivors(group, initial_rows(entry, source, g), context.note)
                 context.note(spec.scan_node, group.rows)
                 if rows is None or len(rows):
                     best = self._gather(best, (number, group), rows)
@@ -128,28 +147,36 @@ class TopOfParquet(Operator):
             source.close()
         return best
 
-    def _look_ahead(self, entry: Entry, groups: dict[int, RowGroup], best: Gathered) -> None:
+    def _look_ahead(
+        self, entry: Entry, groups: dict[int, RowGroup], best: Gathered
+    ) -> _Ahead | None:
         """Look at the most promising row group first: it tells which others can't hold better.
 
-        Nothing is gathered from it yet, so that equal rows are still met in their order.
+        Nothing is gathered from it yet, so that equal rows are still met in their order. Which of
+        its rows meet the conditions is known then, and can't be asked for again: see `RowGroup`.
         """
         key = self._stored_key
         if key is None or self.keys[0].nulls_first or len(groups) < 2:
-            return
+            return None
         limits = {g: group.source.bounds(g, key) for g, group in groups.items()}
         known = {g: b.high if self.keys[0].descending else b.low for g, b in limits.items() if b}
         known = {g: limit for g, limit in known.items() if limit is not None}
         if not known:
-            return
+            return None
         pick = max if self.keys[0].descending else min
         group = groups[pick(known, key=lambda g: known[g])]
-        rows = initial_rows(entry, group.source, group.number)
-        rows = self.spec.survivors(group, rows, self.context, note=False)
+        notes: list[tuple[int | None, int]] = []
+        rows = self.spec.survivors(
+            group,
+            initial_rows(entry, group.source, group.number),
+            lambda node, count: notes.append((node, count)),
+        )
         if (group.rows if rows is None else len(rows)) >= self.count:
             code = self._stages[0].codes(group, rows)[0]
             bound = last_of_best(code, best.orders[0], self.count)
             if bound.is_valid:
                 best.expect(bound)
+        return _Ahead(group, rows, notes)
 
     def _gather(
         self, best: Gathered, place: tuple[int, RowGroup], rows: NDArray[np.int64] | None
@@ -236,7 +263,10 @@ class TopOfParquet(Operator):
         found: list[BoundExpr] = []
         for bound, ties in ((best.expected, True), (best.bound, best.ties)):
             if bound is not None and bound.is_valid:
-                value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
+                try:
+                    value = from_code(pa.array([bound]), to_arrow(expr.type))[0].as_py()
+                except (OverflowError, UnicodeDecodeError):  # a year 10,000, say
+                    continue
                 names = ("gt", "ge") if key.descending else ("lt", "le")
                 limit = BoundLiteral(value, expr.type)
                 found.append(BoundCall(names[ties], (expr, limit), BOOLEAN))

@@ -131,7 +131,7 @@ def _scan_groups(
                 if gone is None or len(gone) < group.rows:
                     yield from spec.results(group, None, gone)
                 continue
-            rows = spec.survivors(group, initial_rows(entry, source, group.number), context)
+            rows = spec.survivors(group, initial_rows(entry, source, group.number), context.note)
             if rows is None or len(rows):
                 yield from spec.results(group, rows)
     finally:

@@ -26,11 +26,10 @@ from millpond.plan.sources import DynamicScan, Scan
 from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from millpond.engine.arrow.context import Context
     from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.plan.bound import BoundExpr, BoundNamed
     from millpond.plan.sources import CsvOptions, Format
@@ -110,20 +109,20 @@ class ScanSpec:
         self,
         group: RowGroup,
         rows: NDArray[np.int64] | None,
-        context: Context,
-        *,
-        note: bool = True,
+        note: Callable[[int | None, int], None],
     ) -> NDArray[np.int64] | None:
-        """Which of these rows of a row group meet all conditions; None stands for all rows."""
+        """Which of these rows of a row group meet all conditions; None stands for all rows.
+
+        How many met the conditions of a node is noted, as by `Context.note`.
+        """
         for condition in self.conditions:
             kept = condition.kept(group, rows)
             if kept is not None:
                 rows = kept if rows is None else rows[kept]
             count = group.rows if rows is None else len(rows)
-            if count and note:
-                context.note(condition.node, count)
             if not count:
                 break
+            note(condition.node, count)
         return rows
 
     def result(self, group: RowGroup, rows: NDArray[np.int64] | None) -> pa.RecordBatch:
