@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,22 @@ def test_so_many_items_at_a_time_and_a_few_batches_of_each(monkeypatch: pytest.M
     assert read_of[2] == read_of[3] == 2
     found.close()
     assert sorted(read_of) == [0, 1, 2, 3]
+    assert not helpers()
+
+
+def test_small_items_are_not_all_read_while_nobody_takes_them() -> None:
+    used: list[int] = []
+    ahead_of: list[int] = []
+
+    def read(name: int) -> Iterator[pa.RecordBatch]:
+        ahead_of.append(name - len(used))
+        yield batch(name)
+
+    for made in read_ahead(iter(range(300)), read, threads=3):
+        time.sleep(0.001)  # whoever takes them is slower than whoever reads them
+        used.append(made["n"][0].as_py())
+    assert used == list(range(300))
+    assert max(ahead_of) <= 1 + 3  # one is being used, and one waits for each thread
     assert not helpers()
 
 

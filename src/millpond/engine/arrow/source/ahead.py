@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _HELD_BYTES: Final = 12 << 20
-"""Of each item so much waits to be used, at most, or one batch that is larger."""
+"""Of each item so much waits to be used, at most, or one batch that is larger. As many items wait
+as there are threads."""
 
 
 def read_ahead(
@@ -103,7 +104,10 @@ class _Readers(Generic[Item]):
         """The next item in order; None after the last."""
         with self._changed:
             self._changed.wait_for(lambda: self._taken or self._is_over)
-            return self._taken.popleft() if self._taken else None
+            if not self._taken:
+                return None
+            self._changed.notify_all()
+            return self._taken.popleft()
 
     def _next_of(self, taken: _Taken) -> pa.RecordBatch | None:
         with self._changed:
@@ -134,8 +138,9 @@ class _Readers(Generic[Item]):
                 self._changed.notify_all()
 
     def _take(self) -> tuple[_Taken, Generator[pa.RecordBatch, None, None]] | None:
-        """The next item, for a thread."""
+        """The next item, for a thread, once there is room for it."""
         with self._changed:
+            self._changed.wait_for(lambda: self._is_over or len(self._taken) < len(self._threads))
             if self._is_over:
                 return None
             taken = _Taken()
