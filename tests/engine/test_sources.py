@@ -320,6 +320,17 @@ def test_a_csv_value_that_does_not_fit_names_file_and_column(
     assert "schema" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize("before", [1, 200_000])
+def test_a_csv_row_of_some_megabytes(engine: Executor, tmp_path: Path, before: int) -> None:
+    target = tmp_path / "long.csv"
+    lines = "".join(f"{number},x\n" for number in range(before))
+    target.write_text(f"a,b\n{lines}-1,{'y' * (3 << 20)}\n-2,z\n")
+    plan = Scan("csv", (File(str(target)),), Struct.of(a=LONG, b=STRING))
+    found = rows(plan.select("a", n=col("b").len()), engine)
+    assert [row["a"] for row in found] == [*range(before), -1, -2]
+    assert [row["n"] for row in found[-3:]] == [1, 3 << 20, 1]
+
+
 def test_a_csv_header_that_repeats_a_name(engine: Executor, tmp_path: Path) -> None:
     target = tmp_path / "twice.csv"
     target.write_text("a,b,a,,\n1,2,3,,\n")

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.spec import ScanSpec
 
+_BLOCKS = (1 << 20, 32 << 20, 1 << 30)
+"""Bytes that are read at a time. A row that is longer makes pyarrow give up: then the file is read
+anew, in larger blocks."""
+_STRADDLES = "straddling object"
+
 
 def read_csv(entry: Entry, spec: ScanSpec, context: Context) -> Iterator[pa.RecordBatch]:
     """The rows of a file, block by block."""
@@ -68,32 +73,54 @@ def _values(path: str, texts: pa.Array, field: Field) -> pa.Array:
 def _texts(
     path: str, options: CsvOptions, names: list[str], context: Context
 ) -> Iterator[pa.RecordBatch]:
-    """The columns of these names as text; those that the file lacks are null."""
-    if options.has_header:
-        _check_header(path, options, names, context)
+    """The columns of these names as text; those that the file lacks are null.
+
+    Where none is wanted, any one is read as it is: not to name one would be to ask for all.
+    """
+    first = _checked_header(path, options, names, context) if options.has_header else ("f0",)
+    types = dict.fromkeys(names, pa.string()) or dict.fromkeys(first[:1], pa.binary())
+    given = 0
+    for size in _BLOCKS:
+        passed = 0
+        try:
+            for batch in _blocks(path, options, types, size, context):
+                known = max(given - passed, 0)
+                passed += batch.num_rows
+                if passed > given:
+                    given = passed
+                    yield batch.slice(known) if known else batch
+        except (OSError, pa.ArrowException) as error:
+            if _STRADDLES not in str(error) or size == _BLOCKS[-1]:
+                raise no_csv(path, error) from error
+        else:
+            return
+
+
+def _blocks(
+    path: str, options: CsvOptions, types: dict[str, pa.DataType], size: int, context: Context
+) -> Iterator[pa.RecordBatch]:
+    """The rows of so many bytes at a time."""
     file, stream = open_stream(path, context)
     try:
         context.counters.add("bytes_read", file.size())
-        reader = _open(path, stream, options, names)
-        while reader is not None:
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                return
-            except (OSError, pa.ArrowException) as error:
-                raise no_csv(path, error) from error
+        reader = _open(stream, options, types, size)
+        while reader is not None and (batch := next(reader, None)) is not None:
             if batch.num_rows:
                 yield batch
     finally:
         context.files.release(file)
 
 
-def _check_header(path: str, options: CsvOptions, names: list[str], context: Context) -> None:
+def _checked_header(
+    path: str, options: CsvOptions, names: list[str], context: Context
+) -> tuple[str, ...]:
     file = context.files.open(path)
     try:
-        head_of(path, unpacked(path, file), options).check(names, path=path, engine=ENGINE)
+        head = head_of(path, unpacked(path, file), options)
     finally:
         context.files.release(file)
+    head.check(names, path=path, engine=ENGINE)
+    return head.names
 
 
 def head_of(path: str, stream: pa.NativeFile, options: CsvOptions) -> CsvHead:
@@ -113,21 +140,26 @@ def no_csv(path: str, error: Exception) -> SourceError:
     )
 
 
-def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str]) -> Any:
+def _open(
+    stream: pa.NativeFile, options: CsvOptions, types: dict[str, pa.DataType], size: int
+) -> Any:
+    """A reader; None of an empty file."""
     import pyarrow.csv as pc
 
     try:
         return pc.open_csv(
             stream,
             read_options=pc.ReadOptions(
-                use_threads=False, autogenerate_column_names=not options.has_header
+                use_threads=False,
+                block_size=size,
+                autogenerate_column_names=not options.has_header,
             ),
             parse_options=pc.ParseOptions(
                 delimiter=options.delimiter, quote_char=options.quote, newlines_in_values=True
             ),
             convert_options=pc.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                include_columns=names,
+                column_types=types,
+                include_columns=list(types),
                 include_missing_columns=True,
                 null_values=[""],
                 strings_can_be_null=True,
@@ -137,6 +169,4 @@ def _open(path: str, stream: pa.NativeFile, options: CsvOptions, names: list[str
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             return None
-        raise no_csv(path, error) from error
-    except OSError as error:
-        raise no_csv(path, error) from error
+        raise
