@@ -12,7 +12,7 @@ import pytest
 from millpond.base.errors import SourceError
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col, path
-from millpond.plan.make import values
+from millpond.plan.make import list_files, values
 from millpond.plan.optimizer import optimize
 from millpond.plan.run import engine_named
 from millpond.plan.sources import File, Scan
@@ -166,3 +166,29 @@ def test_early_exit_leaves_names_alone(files: list[File]) -> None:
     rows, seen = run(optimize(plan), engine_named("arrow"))
     assert [row["v"] for row in rows] == [0, 1, 2, 3, 4]
     assert seen["files_opened"] == 1
+
+
+def test_a_member_of_a_constant_is_there_beside_a_condition_on_another(
+    engine: Executor, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"x": [0, 1, 2]}), tmp_path / "a.parquet")
+    kind = Struct.of(n=LONG, m=LONG)
+    rows = [{"path": str(tmp_path / "a.parquet"), "k": {"n": 1, "m": 7}}]
+    named = values(rows, Struct.of(path=STRING, k=kind))
+    plan = named.dynamic_scan(Struct.of(x=LONG, k=kind), constants=["k"])
+    found = plan.filter((path("k.n") == 1) | (col("x") == 99)).to_pylist(engine=engine)
+    assert found == [{"x": x, "k": {"n": 1, "m": 7}} for x in range(3)]
+
+
+@pytest.mark.parametrize("names", ["v,v\n", "v,w\n"])
+def test_rows_of_csv_files_are_counted_whatever_they_hold(
+    engine: Executor, tmp_path: Path, names: str
+) -> None:
+    """More than a block of numbers, and then a text."""
+    count = 300_000
+    lines = "".join(f"{number},1\n" for number in range(count))
+    (tmp_path / "a.csv").write_text(names + lines + "n/a,n/a\n")
+    columns = Struct.of(w=STRING, path=STRING)
+    plan = list_files(str(tmp_path)).dynamic_scan(columns, format="csv", constants=["path"])
+    found = plan.aggregate("path", n=agg.count()).to_pylist(engine=engine)
+    assert [row["n"] for row in found] == [count + 1]

@@ -45,7 +45,9 @@ def convert_number(column: pa.Array, source: DataType, target: DataType) -> pa.A
 
 def fit_decimal(value: decimal.Decimal, type_: Decimal) -> decimal.Decimal | None:
     """A number rounded half up to a decimal type, or None where it has too many digits."""
-    if not value.is_finite() or value.adjusted() >= type_.precision - type_.scale + 1:
+    if not value.is_finite():
+        return None
+    if value and value.adjusted() >= type_.precision - type_.scale + 1:  # 0e5 is just zero
         return None
     fitted = value.quantize(decimal.Decimal(1).scaleb(-type_.scale), context=_CONTEXT)
     return fitted if len(fitted.as_tuple().digits) <= type_.precision else None

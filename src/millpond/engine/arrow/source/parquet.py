@@ -80,7 +80,7 @@ class ParquetSource:
         )
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
-        self._repeated: dict[str, pa.Array] = {}
+        self._repeated: dict[tuple[str, DataType], pa.Array] = {}
         self._wanted: list[Struct] = []  # kept, so that no other struct gets its id
 
     @classmethod
@@ -176,10 +176,11 @@ class ParquetSource:
 
     def repeated(self, field: Field, rows: int) -> pa.Array:
         """A constant for so many rows; batches share it."""
-        known = self._repeated.get(field.name)
+        key = (field.name, field.type)  # of a struct, conditions may want some members alone
+        known = self._repeated.get(key)
         if known is None or len(known) < rows:
             value = self.constants[field.name]
-            known = self._repeated[field.name] = repeated(value, field.type, rows)
+            known = self._repeated[key] = repeated(value, field.type, rows)
         return known.slice(0, rows)
 
     def read(
