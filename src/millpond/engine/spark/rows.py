@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compile_filter(node: Filter, inputs: list[Frame], context: Context, *, ordered: bool) -> Frame:
     """A native filter; a chain of them becomes one."""
     del ordered
-    return inputs[0].where(context.over(node.schema).column(node.predicate))
+    return inputs[0].where(context.over(node.schema).condition(node.predicate))
 
 
 def compile_project(

@@ -7,12 +7,14 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import re
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from millpond.base.errors import EvaluationError
-from millpond.plan.expr import col
+from millpond.plan.expr import Expr, col
 from millpond.plan.make import values
 from millpond.plan.types import (
     BINARY,
@@ -137,3 +139,36 @@ def test_what_does_not_fit_is_an_error(
     plan = values([{"x": value}], Struct.of(x=source)).select(y=col("x").cast(target))
     with pytest.raises(EvaluationError):
         run_rows(plan)
+
+
+@pytest.mark.parametrize(
+    ("start", "between", "target"),
+    [("1", STRING, LONG), (1.0, DOUBLE, LONG), ("1.5", STRING, Decimal(3, 1))],
+    ids=str,
+)
+@pytest.mark.parametrize("on_error", ["error", "null"])
+def test_casts_in_casts_do_not_grow_by_powers(
+    engine: Any,
+    scan_of: Any,
+    run_rows: Any,
+    start: Any,
+    between: DataType,
+    target: DataType,
+    on_error: Any,
+) -> None:
+    made: Expr = col("x")
+    for _ in range(8):
+        made = made.cast(target, on_error=on_error).cast(between)
+    plan = scan_of(pa.table({"x": [start, None]})).select(y=made)
+    text = engine.to_dataframe(plan)._jdf.queryExecution().executedPlan().toString()
+    assert 1 <= len(re.findall(r"\bx#", text)) <= 50, text
+    assert run_rows(plan) == [(start,), (None,)]
+
+
+def test_a_deep_cast_that_fails_says_what_it_was_given(run_rows: Any) -> None:
+    made: Expr = col("x")
+    for _ in range(5):
+        made = made.cast(LONG).cast(STRING)
+    plan = values([{"x": "8"}], Struct.of(x=STRING))
+    with pytest.raises(EvaluationError, match="'8!' is not a long"):
+        run_rows(plan.select(y=made.concat("!").cast(LONG)))

@@ -48,7 +48,10 @@ _NO_SECONDS: Final = r"\A(.{16})([Z+-])"
 def cast(
     column: Column, source: t.DataType, target: t.DataType, *, on_error: str, api: Api
 ) -> Column:
-    """The value as another type; what does not fit is an error, or null."""
+    """The value as another type; what does not fit is an error, or null.
+
+    A value that is checked first is mentioned up to five times: see `repeats`.
+    """
     if isinstance(source, t.List) and isinstance(target, t.List):
         return _each(column, source, target, on_error=on_error, api=api)
     if source == t.STRING and target != t.BINARY:
@@ -59,10 +62,17 @@ def cast(
     if isinstance(source, t.Decimal) and target in (t.BYTE, t.SHORT, t.INTEGER):
         # Spark would go by way of a double, which rounds.
         column, source = _plain(column, t.LONG, on_error=on_error), t.LONG
-    fits = _condition(column, source, target, api)
-    if fits is not None:
+    if repeats(source, target):
+        fits = _fits(column, source, target, api)
         column = _checked(column, fits, target, on_error=on_error, api=api)
     return _plain(column, target, on_error=on_error)
+
+
+def repeats(source: t.DataType, target: t.DataType) -> bool:
+    """Whether a cast mentions its value more than once, to check it before Spark's own cast."""
+    if source == t.STRING:
+        return target not in (t.STRING, t.BINARY)
+    return t.is_fractional(source) and (target == t.LONG or isinstance(target, t.Decimal))
 
 
 def from_text(
@@ -99,15 +109,12 @@ def _each(column: Column, source: t.List, target: t.List, *, on_error: str, api:
     return each(api, "transform", safe(column, source.element, api), one)
 
 
-def _condition(column: Column, source: t.DataType, target: t.DataType, api: Api) -> Column | None:
-    """What has to hold before Spark's own cast gives the documented answer; None: nothing."""
-    if t.is_fractional(source):
-        if isinstance(target, t.Decimal):
-            return _finite(column, api)
-        if target == t.LONG:
-            below: Column = column < literal(float(1 << 63), source, api)
-            return below
-    return None
+def _fits(column: Column, source: t.DataType, target: t.DataType, api: Api) -> Column:
+    """What has to hold of a fraction before Spark's own cast gives the documented answer."""
+    if isinstance(target, t.Decimal):
+        return _finite(column, api)
+    below: Column = column < literal(float(1 << 63), source, api)
+    return below
 
 
 def _finite(column: Column, api: Api) -> Column:

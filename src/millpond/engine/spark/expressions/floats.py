@@ -22,24 +22,27 @@ _BELOW: Final = {"eq": 0, "in": 0, "lt": 0, "le": 0, "gt": 1, "ge": 1}
 _COMPARISONS: Final = frozenset({*_BELOW, "ne", "eq_null_safe"})
 
 
-def negated(root: BoundExpr) -> frozenset[int]:
-    """The ids of all that stands below a `not`, which Spark turns into the opposite comparison."""
+def bare(predicate: BoundExpr) -> frozenset[int]:
+    """The ids of the parts of a filter's predicate that stand below `and` and `or` alone.
+
+    Any other comparison Spark may turn into its opposite, which NaN meets: below a `not`, or in a
+    projection below a filter that asks for rows where it is not true.
+    """
     found: set[int] = set()
-    seen: set[tuple[int, bool]] = set()
-    todo = [(root, False)]
+    others: set[int] = set()
+    todo = [(predicate, True)]
     while todo:
-        node, below = todo.pop()
-        if (id(node), below) in seen:
+        node, is_bare = todo.pop()
+        seen = found if is_bare else others
+        if id(node) in seen:
             continue
-        seen.add((id(node), below))
-        if below:
-            found.add(id(node))
-        below = below or (isinstance(node, BoundCall) and node.function == "not")
-        todo.extend((child, below) for child in node.children)
-    return frozenset(found)
+        seen.add(id(node))
+        is_bare = is_bare and isinstance(node, BoundCall) and node.function in ("and", "or")
+        todo.extend((child, is_bare) for child in node.children)
+    return frozenset(found - others)
 
 
-def unjudged(node: BoundExpr, args: list[Column], api: Api, *, is_negated: bool) -> list[Column]:
+def unjudged(node: BoundExpr, args: list[Column], api: Api, *, is_bare: bool) -> list[Column]:
     """The arguments of a comparison, columns of floating point as sums where that matters."""
     if not isinstance(node, BoundCall) or node.function not in _COMPARISONS:
         return args
@@ -47,7 +50,7 @@ def unjudged(node: BoundExpr, args: list[Column], api: Api, *, is_negated: bool)
     if not t.is_fractional(type_):
         return args
     others = [arg for number, arg in enumerate(node.args) if number != place]
-    if place is not None and not is_negated and all(map(_is_safe, others)):
+    if place is not None and is_bare and all(map(_is_safe, others)):
         return args
     return [
         column + literal(0.0, type_, api) if _is_column(arg) else column
@@ -57,7 +60,8 @@ def unjudged(node: BoundExpr, args: list[Column], api: Api, *, is_negated: bool)
 
 def _is_column(expr: BoundExpr) -> bool:
     inner = _below_casts(expr)
-    return isinstance(inner, BoundPath) and t.is_fractional(inner.type)
+    # What a lambda compares is not handed to the reader.
+    return isinstance(inner, BoundPath) and inner.scope == "row" and t.is_fractional(inner.type)
 
 
 def _is_safe(expr: BoundExpr) -> bool:
