@@ -90,3 +90,39 @@ def test_lists_of_numbers_with_nulls_in_later_row_groups(engine: Executor, tmp_p
     assert [row["l"] for row in found] == [[1], [1], []]
     texts = rows.select(t=mp.col("l").cast(List(STRING))).to_pylist(engine=engine)
     assert texts[-1] == {"t": ["1", None]}
+
+
+def test_a_zero_is_a_zero_whatever_its_exponent(engine: Executor) -> None:
+    texts = ["0e5", "0E+10", "0.0e20", "-0e7", "1e2"]
+    plan = mp.values([{"t": text} for text in texts]).select(d=mp.col("t").cast("decimal(5,2)"))
+    assert [row["d"] for row in plan.to_pylist(engine=engine)] == [D(0)] * 4 + [D(100)]
+
+
+def test_unions_of_rows_without_columns_are_counted(engine: Executor) -> None:
+    rows = mp.values([{"a": 1}])
+    for both, count in (
+        (mp.values([{}, {}]).union(mp.values([{}])), 3),
+        (rows.select().union(rows.select()), 2),
+    ):
+        assert both.count(engine=engine) == count
+        assert both.to_pylist(engine=engine) == [{}] * count
+
+
+@pytest.mark.parametrize("flag", ["less", "equal", "listed"])
+def test_rows_with_nan_that_a_flag_is_not_true_for(
+    engine: Executor, tmp_path: Path, flag: str
+) -> None:
+    """A writer leaves NaN out of statistics, which say that the flag is always true."""
+    pq.write_table(pa.table({"x": [5.0, float("nan")]}), tmp_path / "t.parquet")
+    rows = mp.scan(tmp_path / "t.parquet").with_columns(
+        less=mp.col("x") < 6.0, equal=mp.col("x") == 5.0, listed=mp.col("x").isin([5.0, 6.0])
+    )
+    for plan in (
+        rows.filter(~mp.col(flag)),
+        rows.filter(mp.col(flag) == False),  # noqa: E712
+        rows.filter(mp.col(flag)).union(rows.filter(~mp.col(flag))).tail(1),
+        rows.aggregate([flag], n=mp.agg.count()).filter(~mp.col(flag)),
+    ):
+        found = plan.to_pylist(engine=engine)
+        assert len(found) == 1
+        assert found[0][flag] is False

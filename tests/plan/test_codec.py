@@ -89,6 +89,14 @@ def test_different_plans_differ() -> None:
     assert len({*changed, *changed}) == len(changed)
 
 
+def test_rows_without_columns_count() -> None:
+    one, two = values([{}]), values([{}, {}])
+    assert one != two
+    back = loads(dumps(two))
+    assert back == two
+    assert back.to_pylist(engine="arrow") == [{}, {}]
+
+
 def test_a_part_of_a_node_counts() -> None:
     scan = samples.NODES["Scan"]
     assert isinstance(scan, Scan)

@@ -278,9 +278,10 @@ def _table_bytes(table: Any) -> bytes:
 def _table_digest(table: Any) -> bytes:
     import pyarrow as pa
 
-    # `take` copies, so that slices and what lies below nulls do not show in the bytes.
-    copied = table.take(pa.array(range(table.num_rows), pa.int64()))
-    return hashlib.blake2b(_table_bytes(copied), digest_size=16).digest()
+    if table.num_columns:  # without columns it would lose its rows
+        # `take` copies, so that slices and what lies below nulls do not show in the bytes.
+        table = table.take(pa.array(range(table.num_rows), pa.int64()))
+    return hashlib.blake2b(_table_bytes(table), digest_size=16).digest()
 
 
 def _table_from(data: bytes) -> Any:
@@ -311,12 +312,9 @@ def _parts() -> dict[str, Any]:
 @cache
 def _holders() -> tuple[type, ...]:
     """The parts of nodes that hold expressions."""
-    from millpond.plan import aggregates, bound, streams
+    from millpond.plan.rewrite import HOLDERS
 
-    return (
-        *(bound.BoundSortKey, bound.BoundNamed, aggregates.BoundMeasure),
-        *(streams.StatefulMapping, streams.WindowCall),
-    )
+    return HOLDERS
 
 
 def _class_named(name: Any) -> Any:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from millpond.plan.node import Plan
 
 Change: TypeAlias = Callable[[BoundExpr], BoundExpr]
-_HOLDERS = (BoundNamed, BoundSortKey, BoundMeasure, WindowCall, StatefulMapping)
+HOLDERS = (BoundNamed, BoundSortKey, BoundMeasure, WindowCall, StatefulMapping)
+"""The parts of nodes that hold expressions."""
 
 
 def map_expressions(node: Plan, change: Change) -> Plan:
@@ -58,7 +59,7 @@ def _map(value: Any, change: Change) -> Any:
         items = tuple(_map(item, change) for item in value)
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else items
-    if isinstance(value, _HOLDERS):
+    if isinstance(value, HOLDERS):
         given = {f.name: getattr(value, f.name) for f in fields(value)}
         new = {name: _map(item, change) for name, item in given.items()}
         changed = {name: item for name, item in new.items() if item is not given[name]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.plan import bound as b
 from millpond.plan import expr as e
@@ -38,7 +38,11 @@ _INFIX = {
 }
 
 
-def format_expr(expr: Tree, *, limit: int | None = None) -> str:
+_MOST_TEXT: Final = 100_000
+"""Characters: parts that are mentioned over and over would make a text without end."""
+
+
+def format_expr(expr: Tree, *, limit: int = _MOST_TEXT) -> str:
     """An expression, bound or not, on one line; beyond `limit` characters it is cut."""
     done: list[str] = []
     length = 0
@@ -50,7 +54,7 @@ def format_expr(expr: Tree, *, limit: int | None = None) -> str:
             continue
         done.append(part)
         length += len(part)
-        if limit is not None and length > limit:
+        if length > limit:
             return "".join(done)[: limit - 1] + "…"
     return "".join(done)
 

@@ -199,3 +199,19 @@ def test_cut_texts_are_limits_all_the_same() -> None:
     assert judge(x.starts_with("abcz"), cut, t.STRING)
     assert not judge(x.starts_with("b"), cut, t.STRING)
     assert not judge(x.starts_with("aa"), cut, t.STRING)
+
+
+def test_a_comparison_with_null_is_null() -> None:
+    schema = t.Struct.of(a=t.LONG)
+    predicate = (col("a") == lit(None, t.LONG)).coalesce(True)
+    assert may_hold(bind(predicate, schema), lambda *_: Bounds(1, 3, may_be_null=False))
+
+
+def test_casts_in_casts_are_no_recursion() -> None:
+    deep: Expr = col("a")
+    for _ in range(5_000):
+        deep = deep.cast(t.LONG).cast(t.INTEGER).cast(t.LONG)
+    schema = t.Struct.of(a=t.LONG)
+    assert may_hold(bind(deep > 5, schema), lambda *_: Bounds(1, 3, may_be_null=False))
+    wider = bind(col("a").cast(t.LONG).cast(t.DOUBLE) > 5.0, t.Struct.of(a=t.INTEGER))
+    assert not may_hold(wider, lambda *_: Bounds(1, 3, may_be_null=False))

@@ -33,7 +33,7 @@ _COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "eq_null_sa
 
 
 def expression_cost(expr: BoundExpr) -> float:
-    """Microseconds a row.
+    """Microseconds a row; a part that is mentioned more than once is computed once.
 
     >>> from millpond.plan.bind import bind
     >>> from millpond.plan.expr import col
@@ -42,13 +42,12 @@ def expression_cost(expr: BoundExpr) -> float:
     >>> [expression_cost(bind(e, schema)) for e in (col("a") > 3, col("s").like("%x"))]
     [0.1, 0.2]
     """
-    cost: dict[int, float] = {}
-    for node in topological(expr):
-        below = sum(cost[id(child)] for child in node.children)
+    parts = topological(expr)
+    cost = sum(map(_own, parts), 0.0)
+    for node in parts:
         if isinstance(node, BoundQuantifier):
-            below += cost[id(node.predicate)] * (LIST_LENGTH - 1)
-        cost[id(node)] = below + _own(node)
-    return round(cost[id(expr)], 6)
+            cost += expression_cost(node.predicate) * (LIST_LENGTH - 1)
+    return round(cost, 6)
 
 
 def expressions_cost(exprs: Iterable[BoundExpr]) -> float:

@@ -73,8 +73,13 @@ def need_expression(need: Need, expr: BoundExpr, schema: Struct) -> None:
     struct<items: list<struct<price: long>>>
     """
     todo: list[tuple[BoundExpr, tuple[Need, DataType] | None]] = [(expr, None)]
+    seen: set[tuple[int, int]] = set()  # a part may stand in an expression many times
     while todo:
         node, scope = todo.pop()
+        key = (id(node), 0 if scope is None else id(scope[0]))
+        if key in seen:
+            continue
+        seen.add(key)
         if isinstance(node, BoundPath):
             end = _end_of(node, (need, schema), scope)
             if end is not None:

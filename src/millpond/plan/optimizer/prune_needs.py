@@ -158,7 +158,7 @@ def _below_files(node: DynamicScan, need: Need) -> Need:
 def _below_union(node: Union, need: Need, *, whole: bool) -> Need:
     if need.whole:
         return everything()
-    if not need.members:
+    if not need.members and node.schema.fields:
         need.member(cheapest(node.schema).name).whole = True
     if whole:
         return _with_columns(Need(), tuple(need.members))

@@ -25,30 +25,45 @@ def retype(expr: BoundExpr, schema: Struct) -> BoundExpr:
     """
     if all(resolve_path(path.steps, schema) == path.type for path in row_paths(expr)):
         return expr
-    values: list[BoundExpr] = []
-    todo: list[tuple[str, BoundExpr, DataType | None]] = [("visit", expr, None)]
+    done: dict[tuple[int, int], BoundExpr] = {}
+    todo: list[tuple[BoundExpr, DataType | None]] = [(expr, None)]
     while todo:
-        action, node, scope = todo.pop()
-        if action == "enter":
-            assert isinstance(node, BoundQuantifier)
-            assert isinstance(values[-1].type, List)
-            todo.append(("visit", node.predicate, values[-1].type.element))
-        elif action == "build":
-            count = len(node.children)
-            args = tuple(values[len(values) - count :])
-            del values[len(values) - count :]
-            values.append(node.with_children(args))
-        elif isinstance(node, BoundPath):
+        node, scope = todo[-1]
+        if _key(node, scope) in done:
+            todo.pop()
+            continue
+        parts = _parts(node, scope, done)
+        missing = [part for part in parts if _key(*part) not in done]
+        if missing:
+            todo.extend(reversed(missing))
+            continue
+        todo.pop()
+        if isinstance(node, BoundPath):
             root = schema if node.scope == "row" else scope
             assert root is not None
-            values.append(replace(node, type=resolve_path(node.steps, root)))
-        elif not node.children:
-            values.append(node)
+            made: BoundExpr = replace(node, type=resolve_path(node.steps, root))
+        elif parts:
+            made = node.with_children(tuple(done[_key(*part)] for part in parts))
         else:
-            todo.append(("build", node, scope))
-            if isinstance(node, BoundQuantifier):
-                todo.append(("enter", node, scope))
-                todo.append(("visit", node.list, scope))
-            else:
-                todo.extend(("visit", child, scope) for child in reversed(node.children))
-    return values[0]
+            made = node
+        done[_key(node, scope)] = made
+    return done[_key(expr, None)]
+
+
+def _parts(
+    node: BoundExpr, scope: DataType | None, done: dict[tuple[int, int], BoundExpr]
+) -> list[tuple[BoundExpr, DataType | None]]:
+    """What stands below a node, and what its elements are; a predicate follows its list."""
+    if not isinstance(node, BoundQuantifier):
+        return [(child, scope) for child in node.children]
+    found: list[tuple[BoundExpr, DataType | None]] = [(node.list, scope)]
+    made = done.get(_key(node.list, scope))
+    if made is not None:
+        assert isinstance(made.type, List)
+        found.append((node.predicate, made.type.element))
+    return found
+
+
+def _key(node: BoundExpr, scope: DataType | None) -> tuple[int, int]:
+    """A part that stands in an expression many times is made once for each type of elements."""
+    return id(node), id(scope)

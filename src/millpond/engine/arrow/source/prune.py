@@ -43,23 +43,26 @@ _Base: TypeAlias = tuple[Step, ...] | None
 
 def may_hold(predicate: BoundExpr, lookup: Lookup) -> bool:
     """Whether some row may satisfy the predicate."""
-    values: list[Verdict] = []
-    todo: list[tuple[bool, BoundExpr, _Base]] = [(False, predicate, ())]
+    done: dict[tuple[int, _Base], Verdict] = {}  # a part may stand in a predicate many times
+    todo: list[tuple[BoundExpr, _Base]] = [(predicate, ())]
     while todo:
-        ready, node, base = todo.pop()
+        node, base = todo[-1]
+        if (id(node), base) in done:
+            todo.pop()
+            continue
         inner = _logical(node)
         if inner is None:
-            values.append(_judge(node, base, lookup))
-        elif ready:
-            count = len(inner)
-            parts = values[len(values) - count :]
-            del values[len(values) - count :]
-            values.append(_combine(node, parts))
+            done[id(node), base] = _judge(node, base, lookup)
+            todo.pop()
+            continue
+        below = _element_base(node, base) if isinstance(node, BoundQuantifier) else base
+        missing = [(part, below) for part in inner if (id(part), below) not in done]
+        if missing:
+            todo.extend(missing)
         else:
-            todo.append((True, node, base))
-            below = _element_base(node, base) if isinstance(node, BoundQuantifier) else base
-            todo.extend((False, part, below) for part in reversed(inner))
-    return values[0].true
+            done[id(node), base] = _combine(node, [done[id(part), below] for part in inner])
+            todo.pop()
+    return done[id(predicate), ()].true
 
 
 def _logical(node: BoundExpr) -> tuple[BoundExpr, ...] | None:
@@ -162,7 +165,8 @@ def _judge_comparison(node: BoundCall, base: _Base, lookup: Lookup) -> Verdict:
         if value is None:
             return Verdict(found.may_be_null or found.all_null, not found.all_null, null=False)
         return Verdict(_compare("eq", found, value).true, false=True, null=False)
-    return _compare(function, found, value)._replace(null=found.may_be_null or found.all_null)
+    null = value is None or found.may_be_null or found.all_null
+    return _compare(function, found, value)._replace(null=null)
 
 
 def _compare(function: str, found: Bounds, value: Any) -> Verdict:
@@ -192,10 +196,20 @@ def _compare(function: str, found: Bounds, value: Any) -> Verdict:
 
 def _bounds(expr: BoundExpr, base: _Base, lookup: Lookup) -> Bounds | None:
     """The bounds of a path, or of one that is only widened."""
-    if isinstance(expr, BoundCast):
-        found = None if expr.arg.type == expr.type else _bounds(expr.arg, base, lookup)
-        return None if found is None else _widened(found, expr.arg.type, expr.type)
-    if not isinstance(expr, BoundPath) or (expr.scope == "element" and base is None):
+    casts: list[BoundCast] = []
+    while isinstance(expr, BoundCast):
+        casts.append(expr)
+        expr = expr.arg
+    found = _bounds_of_path(expr, base, lookup) if isinstance(expr, BoundPath) else None
+    for cast in reversed(casts):
+        if found is None or cast.arg.type == cast.type:
+            return None
+        found = _widened(found, cast.arg.type, cast.type)
+    return found
+
+
+def _bounds_of_path(expr: BoundPath, base: _Base, lookup: Lookup) -> Bounds | None:
+    if expr.scope == "element" and base is None:
         return None
     if any(isinstance(step, Each) for step in expr.steps):
         return None
