@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from millpond.base.errors import UnsupportedExpressionError, UnsupportedNodeError
+from millpond.base.settings import Settings
 from millpond.plan import choose as module
 from millpond.plan import run
 from millpond.plan.choose import choose
@@ -178,3 +179,8 @@ def test_choosing_does_not_import_spark() -> None:
 
 def test_values_are_counted() -> None:
     assert choose(values([{"a": 1}])).reason == "arrow: 1 row estimated, below 50,000,000"
+
+
+def test_a_master_without_cores_is_reckoned_with_those_of_the_machine() -> None:
+    masters = ("local[0]", "local[*]", "local")
+    assert len({module._cores(Settings.load(env={}, spark_master=m)) for m in masters}) == 1

@@ -311,6 +311,8 @@ def test_a_run_that_someone_else_cancelled_is_no_report() -> None:
 def test_bounds_are_not_negative() -> None:
     with pytest.raises(PlanError, match="max_rows"):
         explain_analyze(values([{"a": 1}]), engine=Recorder([]), max_rows=-1)
+    with pytest.raises(PlanError, match=r"max_rows takes a whole number, not 2\.5"):
+        explain_analyze(values([{"a": 1}]), engine=Recorder([]), max_rows=2.5)  # type: ignore[arg-type]
 
 
 def test_the_report_as_json() -> None:

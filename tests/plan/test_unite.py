@@ -6,7 +6,8 @@ import pytest
 
 from millpond.base.errors import SchemaError
 from millpond.plan import types as t
-from millpond.plan.unite import united_schema
+from millpond.plan.make import stored
+from millpond.plan.unite import union_by_name, united_schema
 
 NUMBERS = [
     (t.LONG, t.DOUBLE, t.DOUBLE),
@@ -32,6 +33,15 @@ NEVER = [
 def together(left: t.DataType, right: t.DataType, *, texts: bool) -> t.DataType:
     schemas = {"a": t.Struct.of(x=left), "b": t.Struct.of(x=right)}
     return united_schema(schemas, texts=texts).field("x").type
+
+
+def test_what_is_the_same_stays_as_it_is() -> None:
+    member = t.Field("x", t.LONG).with_metadata({"comment": "in metres"})
+    same = t.Field("s", t.Struct((member,)))
+    one, two = t.Struct((same,)), t.Struct((same, t.Field("y", t.LONG)))
+    rows = union_by_name({"a": stored("/a", one), "b": stored("/b", two)})
+    assert rows.schema.names == ("s", "y")
+    assert rows.schema.field("s").type == same.type
 
 
 @pytest.mark.parametrize("texts", [False, True])

@@ -178,7 +178,7 @@ def _cores(settings: Settings) -> int:
     if not master.startswith("local"):
         return CLUSTER_CORES
     inside = master.partition("[")[2].rstrip("]").partition(",")[0]
-    return int(inside) if inside.isdigit() else cores()
+    return int(inside) if inside.isdecimal() and int(inside) else cores()
 
 
 def _memory() -> float:

@@ -92,6 +92,8 @@ def united_schema(schemas: Mapping[str, t.Struct], *, texts: bool = False) -> t.
 
 def united_type(left: t.DataType, right: t.DataType) -> t.DataType | None:
     """The type as which both can be read without loss: the wider one, member by member."""
+    if left == right:
+        return left
     if isinstance(left, t.Struct) and isinstance(right, t.Struct):
         return _united_structs(left, right)
     if isinstance(left, t.List) and isinstance(right, t.List):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
-from millpond.plan.arguments import wrong
+from millpond.plan.arguments import whole_of, wrong
 from millpond.plan.choose import choose
 from millpond.plan.cost import estimate_nodes
 from millpond.plan.executor import resolve_stored
@@ -44,6 +44,8 @@ def explain_analyze(
             continue
         if isinstance(bound, bool) or not isinstance(bound, int | float):
             raise wrong(name, "a number", bound)
+        if name == "max_rows":
+            whole_of(bound, name)
         if not bound >= 0:
             raise PlanError(f"{name} is 0 or more, not {bound}", hint="None is no bound")
     final = optimize(plan if scope is None else resolve_stored(plan, scope))
