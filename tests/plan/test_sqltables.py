@@ -33,6 +33,9 @@ def test_queries_over_their_inputs(text: str) -> None:
         ("WITH a AS (SELECT * FROM b), b AS (SELECT 1) SELECT * FROM a", "b is no input", 26),
         ("SELECT Reflect('java.lang.System', 'getenv') FROM s", "Reflect calls", 8),
         ("SELECT java_method('a', 'b', x) FROM s", "java_method calls", 8),
+        ("SELECT `reflect`('java.lang.System', 'getenv') FROM s", "reflect calls", 8),
+        ("SELECT * FROM IDENTIFIER('csv.`/etc/hosts`')", "a table is not named like this", 15),
+        ("SELECT * FROM one.two.three.four", "one.two.three.four is no input", 15),
     ],
 )
 def test_what_is_no_input_is_pointed_at(text: str, said: str, column: int) -> None:

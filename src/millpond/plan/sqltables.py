@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
+_ANY_TABLE: Final = "identifier"
 _INTO_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
 
 
@@ -21,7 +22,8 @@ def outer_tables(text: str) -> Iterator[tuple[exp.Table, int]]:
     from sqlglot import exp
 
     for table in parse_sql(text).find_all(exp.Table):
-        if not isinstance(table.this, exp.Identifier):  # a function, such as range(10)
+        if isinstance(table.this, exp.Func):  # such as range(10)
+            _check_function(text, table.this)
             continue
         is_plain = table.args.get("db") is None
         if not (is_plain and _is_defined(table, table.this.this.lower())):
@@ -50,8 +52,8 @@ def check_inputs(text: str, names: tuple[str, ...]) -> None:
             hint = f"the inputs are: {', '.join(names)}"
             raise wrong_at(text, here, f"{shown} is no input", hint=hint)
     for call in parse_sql(text).find_all(exp.Anonymous):
-        if str(call.this).lower() in _INTO_JAVA:
-            what = f"{call.this} calls what is no part of the query"
+        if call.name.lower() in _INTO_JAVA:
+            what = f"{call.name} calls what is no part of the query"
             raise wrong_at(text, call.meta.get("start", 0), what, hint="use functions of SQL alone")
 
 
@@ -64,6 +66,13 @@ def wrong_at(text: str, offset: int, what: str, *, hint: str) -> SqlError:
         column=column,
         hint=hint,
     )
+
+
+def _check_function(text: str, call: exp.Func) -> None:
+    """Refuse a function that stands for any table, which is found in a text or computed."""
+    if call.name.lower() == _ANY_TABLE:
+        hint = "write its name where IDENTIFIER(…) stands"
+        raise wrong_at(text, call.meta.get("start", 0), "a table is not named like this", hint=hint)
 
 
 def _is_defined(table: exp.Table, name: str) -> bool:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _UNSTEADY: Final = re.compile(
     r"\b(?:rand\w*|uuid|now|curdate|today|yesterday|tomorrow|localtimestamp|current_\w+|tablesample"
     r"|monotonically_increasing_id|spark_partition_id|input_file_\w+|session_user)\b"
-    r"|\b(?:uniform|shuffle|unix_timestamp|user|version|reflect|java_method)\s*\(",
-    re.IGNORECASE,
+    r"|\b(?:uniform|shuffle|unix_timestamp|user|version|reflect|java_method)"
+    r"[`\"]?(?:\s|/\*.*?\*/|--[^\n]*\n)*\(",
+    re.IGNORECASE | re.DOTALL,
 )
 """What gives another value at another time or in another place."""
 _MOST_CHECKED: Final = 1000
