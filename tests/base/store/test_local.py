@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -310,6 +311,14 @@ def test_a_directory_that_somebody_removed_is_made_again(tmp_path: Path) -> None
     (tmp_path / "a").rmdir()
     store.put("a/b/c", b"2")
     assert store.get("a/b/c") == b"2"
+
+
+def test_a_directory_above_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    store.put("a/b/c", b"1")
+    shutil.rmtree(tmp_path / "a")
+    store.put("a/d/e", b"2")
+    assert store.get("a/d/e") == b"2"
 
 
 def test_files_that_no_put_could_make_are_not_listed(tmp_path: Path) -> None:

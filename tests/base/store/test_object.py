@@ -6,6 +6,7 @@ import traceback
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING
+from urllib.request import Request, urlopen
 
 import obstore
 import obstore.store
@@ -77,7 +78,7 @@ def test_more_objects_than_a_page(s3_server: S3Server) -> None:
     store = fresh(s3_server)
     names = [f"log/{number:020}.json" for number in range(1010)]
     for name in names:
-        store.put(name, b"")
+        store.put(name, b"{}")
     assert [meta.path for meta in store.list("log/")] == names
     assert [m.path for m in store.list("log/", start_after=names[1005])] == names[1006:]
     assert [m.path for m in store.list("log/0000000000000000100")] == names[1000:]
@@ -92,6 +93,22 @@ def test_leftovers_are_not_listed_and_are_swept(s3_server: S3Server) -> None:
     assert store.sweep(before=datetime(2000, 1, 1, tzinfo=UTC)) == 0
     assert store.sweep(before=datetime.now(UTC) + timedelta(days=1)) == 1
     assert [row["path"] for page in obstore.list(store._raw) for row in page] == ["d/a"]
+
+
+def test_what_makes_folders_visible_is_no_object(s3_server: S3Server) -> None:
+    """Consoles put empty objects whose names end with `/`."""
+    store = fresh(s3_server)
+    assert isinstance(store, ObjectStore)
+    for name in ("d", "d-x", "e/a", "empty"):
+        store.put(name, b"")
+    bucket = store.url.removeprefix("s3://").partition("/")[0]
+    for name in ("", "d/", "e/", "f/", "f/g/"):
+        url = f"{s3_server.endpoint}/{bucket}/pond/one/{name}"
+        with urlopen(Request(url, method="PUT", data=b"")) as answer:
+            assert answer.status == 200
+    assert [meta.path for meta in store.list()] == ["d", "d-x", "e/a", "empty"]
+    assert [meta.path for meta in store.list("f/")] == []
+    assert [meta.path for meta in store.list(start_after="d")] == ["d-x", "e/a", "empty"]
 
 
 def test_missing_bucket_is_named(s3_server: S3Server) -> None:

@@ -180,12 +180,12 @@ class LocalStore:
     def _new_temp(self, target: Path) -> Path:
         """An empty file with a name of its own, in the target's directory."""
         for attempt in range(3):
-            self._directories.make(target.parent)
             temp = target.parent / f"{TEMP_PREFIX}{os.urandom(12).hex()}"
             try:
+                self._directories.make(target.parent)
                 os.close(os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             except FileNotFoundError:
-                # Somebody removed the directory since we made it.
+                # Somebody removed the directory, or one above it, since we made it.
                 self._directories.forget()
                 if attempt == 2:
                     raise

@@ -136,6 +136,8 @@ class ObjectStore:
         last = b""
         for meta in self._pages(prefix, offset=max(start_after or "", _just_before(prefix))):
             key = meta.path.encode()
+            if meta.size == 0 and self._is_marker(meta.path, is_early=key <= last):
+                continue
             if key <= last:
                 raise StoreError(
                     f"{self._url} does not list in the order of names",
@@ -180,6 +182,20 @@ class ObjectStore:
             if page is None:
                 return
             yield from map(_meta, page)
+
+    def _is_marker(self, path: str, *, is_early: bool) -> bool:
+        """Whether what was listed is no object, but an empty one that makes a "folder" visible.
+
+        Its name ends with `/`, which obstore leaves out. So it may be listed behind what its name
+        without the `/` would come before, or be that of the store's own root.
+        """
+        if not path or is_early:
+            return True
+        try:
+            self.head(path)
+        except ObjectNotFoundError:
+            return True
+        return False
 
     def _upload(self, path: str, source: _Source) -> str | None:
         """Upload in parts; the object appears when the last one has arrived."""
