@@ -135,6 +135,25 @@ def test_secrets_are_not_shown(file: Path) -> None:
     assert values["store.region"] == ""
 
 
+def test_spark_settings_that_hold_secrets_are_not_shown() -> None:
+    conf = {
+        "spark.hadoop.fs.azure.account.key.acct.dfs.core.windows.net": "hunter2",
+        "spark.hadoop.fs.gs.auth.service.account.private.key": "hunter2",
+        "spark.driver.extraJavaOptions": "-Djavax.net.ssl.trustStorePassword=hunter2",
+    }
+    settings = Settings.load(env={}, spark_conf=conf)
+    assert dict(settings.spark.conf) == conf
+    assert "hunter2" not in repr(settings) + str(settings.describe())
+
+
+def test_the_tail_of_a_secret_is_not_quoted() -> None:
+    with pytest.raises(
+        ConfigError, match=r"part 2 has no name that starts with 'spark\.'"
+    ) as caught:
+        Settings.load(env={"MILLPOND_SPARK_CONF": "spark.x.password=aa,hunter2=bb"})
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "master",
     ["local", "local[4]", "local[*]", "local[2,3]", "local-cluster[2,1,1024]", "spark://h:7077",

@@ -13,10 +13,26 @@ ENVIRONMENT: Final = ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME", "TZ", "POND", 
 """The variables that are remembered; no others are."""
 HIDDEN: Final = "***"
 
-_NAMES: Final = r"secret|password|passwd|token|access[._-]?key|api[._-]?key|credential|signature"
+_NAMES: Final = (
+    r"secret|password|passwd|passphrase|token|credential|signature"
+    r"|(?:access|account|api|encryption|private)[._-]?key"
+)
 _SENSITIVE: Final = re.compile(_NAMES, re.IGNORECASE)
-_PAIR: Final = re.compile(rf"((?:^|[?&;\s,])[^=?&;\s,]*(?:{_NAMES})[^=?&;\s,]*=)[^&;\s,]*", re.I)
-_USER: Final = re.compile(r"(://)[^/@\s]*@")
+_NAME: Final = rf"[^=?&;\s,]*(?:{_NAMES})[^=?&;\s,]*"
+_VALUE: Final = r"""'[^']*'|"[^"]*"|[^&;\s,]*"""
+_PAIR: Final = re.compile(rf"((?:^|[?&;\s,]){_NAME}\s*=\s*)(?:{_VALUE})", re.I)
+_ALONE: Final = re.compile(rf"({_NAME}=).*", re.I | re.S)
+# A password may have a slash or an @ in it; a port is none, and paths have versions (/a@v3).
+_USER: Final = re.compile(r"(://)(?:[^/@\s:]+:(?!\d+(?:/|$))[^\s@]*@(?:[^/\s]*@)?|[^/\s]*@)")
+
+
+def is_sensitive(text: str) -> bool:
+    """Whether a name, or an option in a text, is one of those that secrets have.
+
+    >>> [is_sensitive(x) for x in ("spark.x.account.key", "-DtrustStorePassword=x", "keystore")]
+    [True, True, False]
+    """
+    return _SENSITIVE.search(text) is not None
 
 
 def safe_text(text: str) -> str:
@@ -33,14 +49,18 @@ def safe_text(text: str) -> str:
 def safe_args(args: Sequence[str]) -> list[str]:
     """Arguments without secrets; what follows an option like `--token` is one.
 
+    >>> safe_args(["-v", "password=correct horse, battery"])
+    ['-v', 'password=***']
     >>> safe_args(["-v", "api_key=1", "copy", "--password", "x", "/a"])
     ['-v', 'api_key=***', 'copy', '--password', '***', '/a']
     """
     found: list[str] = []
     hide = False
     for arg in args:
-        found.append(HIDDEN if hide else safe_text(arg))
-        hide = arg.startswith("-") and "=" not in arg and bool(_SENSITIVE.search(arg))
+        alone = _ALONE.fullmatch(arg)  # then the value is all that follows
+        known = safe_text(arg) if alone is None else f"{alone[1]}{HIDDEN}"
+        found.append(HIDDEN if hide else known)
+        hide = arg.startswith("-") and "=" not in arg and is_sensitive(arg)
     return found
 
 
@@ -61,7 +81,7 @@ def safe_info(info: Mapping[str, Any]) -> dict[str, Any]:
         if name == "environment" and hasattr(value, "items"):
             found[name] = safe_environment(value)
         else:
-            found[name] = HIDDEN if _SENSITIVE.search(name) else _safe(value)
+            found[name] = HIDDEN if is_sensitive(name) else _safe(value)
     return found
 
 
@@ -73,6 +93,6 @@ def _safe(value: Any) -> Any:
             return safe_args(value)
         return [_safe(item) for item in value]
     if hasattr(value, "items"):
-        return {k: HIDDEN if _SENSITIVE.search(str(k)) else _safe(v) for k, v in value.items()}
+        return {k: HIDDEN if is_sensitive(str(k)) else _safe(v) for k, v in value.items()}
     plain = isinstance(value, int | float | bool | None)
     return value if plain else str(value)  # a Secret shows as ***

@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from millpond.base.redact import HIDDEN, is_sensitive
 from millpond.base.secret import Secret
 
 Parser: TypeAlias = Callable[[object], Any]
 
-_SENSITIVE = re.compile(r"secret|password|token|access[.]?key|credential", re.IGNORECASE)
+_SPARK_NAME = re.compile(r"spark(\.[\w-]+)+", re.ASCII)
 
 
 class SparkConf(Mapping[str, str]):
@@ -47,8 +48,10 @@ class SparkConf(Mapping[str, str]):
         return f"SparkConf({self.masked()})"
 
     def masked(self) -> dict[str, str]:
-        """A copy that may be shown."""
-        return {k: "***" if _SENSITIVE.search(k) else v for k, v in self._items.items()}
+        """A copy that may be shown: options inside of a value may be secrets, too."""
+        return {
+            k: HIDDEN if is_sensitive(k) or is_sensitive(v) else v for k, v in self._items.items()
+        }
 
 
 def one_of(*allowed: str) -> Parser:
@@ -140,7 +143,7 @@ def spark_conf(value: object) -> SparkConf:
     pairs = _split_pairs(value) if isinstance(value, str) else _flat_pairs(value)
     found: dict[str, str] = {}
     for name, item in pairs:
-        if not re.fullmatch(r"spark(\.[\w-]+)+", name, re.ASCII):
+        if not _SPARK_NAME.fullmatch(name):
             raise ValueError(f"names that start with 'spark.', not {name!r}")
         if name in found:
             raise ValueError(f"each name once; {name!r} is there twice")
@@ -150,13 +153,14 @@ def spark_conf(value: object) -> SparkConf:
 
 def _split_pairs(value: str) -> Iterator[tuple[str, str]]:
     for number, part in enumerate(value.split(","), start=1):
-        name, equals, item = part.partition("=")
-        if not equals:
+        name, equals, item = (word.strip() for word in part.partition("="))
+        if not equals or not _SPARK_NAME.fullmatch(name):
             # The part may be the tail of a secret, so the message counts instead of quoting.
+            wrong = "has no '='" if not equals else "has no name that starts with 'spark.'"
             raise ValueError(
-                f"k=v,k=v, but part {number} has no '=' (values with a comma go into a file)"
+                f"k=v,k=v, but part {number} {wrong} (values with a comma go into a file)"
             )
-        yield name.strip(), item.strip()
+        yield name, item
 
 
 def _flat_pairs(value: object) -> Iterator[tuple[str, str]]:
