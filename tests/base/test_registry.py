@@ -31,6 +31,8 @@ raises = frog_plugins.raises:X
 needs = frog_plugins.needs:X
 needs-grpc = frog_plugins.needs_grpc:X
 needs-unknown = frog_plugins.needs_unknown:X
+older = frog_plugins.older:X
+misspelt = frog_plugins.nosuch:X
 """
 
 
@@ -43,6 +45,8 @@ def frogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[str]:
     (package / "needs.py").write_text("import no_such_package.deep\n")
     (package / "needs_grpc.py").write_text("raise ModuleNotFoundError('x', name='grpc.aio')\n")
     (package / "needs_unknown.py").write_text("import quite_unknown\n")
+    (package / "older.py").write_text("import millpond.kernel.gone\n")
+    monkeypatch.setitem(sys.modules, "grpc", None)  # it is not installed
     write_metadata(tmp_path, "Frog.Plugins", METADATA, ENTRIES)
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in [name for name in sys.modules if name.startswith("frog_plugins")]:
@@ -70,7 +74,8 @@ def test_names_import_nothing_and_get_imports_once(frogs: Registry[str]) -> None
 def test_unknown_names(frogs: Registry[str]) -> None:
     with pytest.raises(PluginError) as caught:
         frogs.get("gren")
-    assert "known: broken, green, needs, needs-grpc, needs-unknown, raises" in caught.value.message
+    known = "broken, green, misspelt, needs, needs-grpc, needs-unknown, older, raises"
+    assert f"known: {known}" in caught.value.message
     assert caught.value.hint == "did you mean 'green'?"
     assert (caught.value.group, caught.value.name) == ("millpond.test_frogs", "gren")
     with pytest.raises(PluginError, match="install the package that offers it"):
@@ -87,6 +92,8 @@ def test_unknown_names(frogs: Registry[str]) -> None:
         ("needs-unknown", "needs the package 'quite_unknown'", "pip install quite_unknown"),
         ("raises", "ZeroDivisionError: division by zero", "the plugin is broken"),
         ("broken", "AttributeError", "the plugin is broken"),
+        ("older", "No module named 'millpond.kernel.gone'", "does not fit this version"),
+        ("misspelt", "No module named 'frog_plugins.nosuch'", "the plugin is broken"),
     ],
 )
 def test_what_can_not_be_loaded(frogs: Registry[str], name: str, message: str, hint: str) -> None:

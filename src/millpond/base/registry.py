@@ -98,15 +98,13 @@ class Registry(Generic[T]):
             return cast("T", entry.load())
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0]
+            if _is_installed(package):
+                raise self._broken(entry, error) from error
             raise self._failed(
                 name, f"needs the package {package!r}", hint=_install_hint(entry, package)
             ) from error
         except Exception as error:
-            raise self._failed(
-                name,
-                f"can't be imported from {entry.value}: {type(error).__name__}: {error}",
-                hint="the plugin is broken or does not fit this version of millpond",
-            ) from error
+            raise self._broken(entry, error) from error
 
     def _unknown(self, name: str) -> PluginError:
         from difflib import get_close_matches
@@ -120,10 +118,27 @@ class Registry(Generic[T]):
             hint=f"did you mean {near[0]!r}?" if near else "install the package that offers it",
         )
 
+    def _broken(self, entry: EntryPoint, error: Exception) -> PluginError:
+        return self._failed(
+            entry.name,
+            f"can't be imported from {entry.value}: {type(error).__name__}: {error}",
+            hint="the plugin is broken or does not fit this version of millpond",
+        )
+
     def _failed(self, name: str, why: str, *, hint: str) -> PluginError:
         return PluginError(
             f"{name!r} of {self.group} {why}", group=self.group, name=name, hint=hint
         )
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package is there, so that a module of it is what is missing."""
+    from importlib.util import find_spec
+
+    try:
+        return bool(package) and find_spec(package) is not None
+    except ValueError:  # it is loaded, and does not say from where
+        return True
 
 
 def _install_hint(entry: EntryPoint, package: str) -> str:
