@@ -26,7 +26,7 @@ class CompileNative(BuildHookInterface[Any]):
         """Compile it, and say so where that can't be done."""
         source, target = (Path(self.root, NATIVE, name) for name in ("pages.c", "_pages.so"))
         target.unlink(missing_ok=True)
-        compiler = shlex.split(os.environ.get("CC", "cc"))
+        compiler = shlex.split(os.environ.get("CC", "")) or ["cc"]
         if shutil.which(compiler[0]) is None:
             self.app.display_warning(
                 f"no C compiler ({compiler[0]}): Parquet is read by pyarrow alone"

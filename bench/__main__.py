@@ -60,6 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
         report: Report = import_module(f"bench.{name}.suite").run(options, progress=_progress)
         print(as_text(report), end="\n\n", flush=True)
         reports.append(report)
+    if not any(report.results for report in reports):
+        print("nothing was measured: --only or --contenders name nothing", file=sys.stderr)
+        return 2
     if given.json is not None:
         given.json.write_text(json.dumps([_plain(r) for r in reports], indent=2), encoding="utf-8")
     if given.markdown is not None:

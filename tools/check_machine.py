@@ -47,7 +47,7 @@ def java_trouble():
 
 def compiler_advice():
     """What is said where there is no C compiler, which is no trouble; or None."""
-    if shutil.which(os.environ.get("CC", "cc").split()[0]):
+    if shutil.which((os.environ.get("CC", "").split() or ["cc"])[0]):
         return None
     return (
         "There is no C compiler, so Parquet files will be read by pyarrow alone: the same rows,\n"

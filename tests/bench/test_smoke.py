@@ -152,6 +152,11 @@ def test_a_table_shows_ratios_failures_and_missed_targets() -> None:
     assert report.has_errors
 
 
+def test_nothing_to_measure_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["engine", "--only", "sorrt", "--rows", "100", "--data", str(tmp_path)]) == 2
+    assert "--only or --contenders name nothing" in capsys.readouterr().err
+
+
 def test_a_wrong_suite_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["enigne"])
