@@ -7,8 +7,8 @@ the list `child_list_id` already holds what it is made of.
 
     root = visitor.make_plan_list(1)
         child = visitor.make_plan_list(1)
-            visitor.visit_values(child, table, schema)
-        visitor.visit_head(root, 10, child)
+            visitor.visit_values(child, schema, table)
+        visitor.visit_head(root, schema, 10, child)
 
 **Shared nodes.** A plan is a DAG, and a diamond on a diamond on a diamond has exponentially many
 paths. So a node with several parents is visited once, into a list of its own, and each parent's
