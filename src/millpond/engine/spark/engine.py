@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from millpond.plan import order as o
@@ -62,9 +61,8 @@ class SparkEngine:
         *,
         progress: Callable[[Progress], object] | None = None,
     ) -> None:
-        self._session = session
-        self._fit: SparkSession | None = None
-        """The session that plans run in: `session`, if its settings are right for that."""
+        self._given = session
+        self._made: tuple[SparkSession, Local] | None = None
         self._settings = settings
         self._progress = progress
         self._kept = contextlib.ExitStack()
@@ -83,13 +81,7 @@ class SparkEngine:
     @property
     def session(self) -> SparkSession:
         """The session that plans run in; started now if there is none yet."""
-        from millpond.engine.spark.session import fit_session, spark_session
-
-        if self._session is None:
-            self._session = spark_session(self._settings)
-        if self._fit is None:
-            self._fit = fit_session(self._session)
-        return self._fit
+        return self._local.session
 
     def check_available(self) -> str:
         """What Spark would run on here, without starting it; an error if it could not."""
@@ -132,11 +124,11 @@ class SparkEngine:
         """
         df, context = self._local.compile(self._checked(plan, scope), ordered=ordered)
         self._kept.enter_context(context.resources)
-        if self._session is None:
+        if self._given is None:
             return df
         from millpond.engine.spark.api import in_session
 
-        return in_session(df, self._session)
+        return in_session(df, self._given)
 
     def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
         """The columns that a query gives over inputs of these schemas.
@@ -173,11 +165,22 @@ class SparkEngine:
             return warm.execute(plan, ordered=ordered, progress=self._watching())
         return self._local.run(plan, self._watching(), ordered=ordered)
 
-    @cached_property
+    @property
     def _local(self) -> Local:
-        from millpond.engine.spark.local import Local
+        """What runs plans in the session that was given, else in the one of this process.
 
-        return Local(self.session)
+        The latter is asked for each time: the last one may have been stopped, or have crashed.
+        """
+        from millpond.engine.spark.local import Local
+        from millpond.engine.spark.session import fit_session, spark_session
+
+        session = self._given
+        if session is None:
+            session = spark_session(self._settings)
+        made = self._made
+        if made is None or made[0] is not session:
+            made = self._made = session, Local(fit_session(session))
+        return made[1]
 
     def _watching(self) -> Callable[[Progress], object] | None:
         watcher = attendant()
@@ -190,7 +193,7 @@ class SparkEngine:
 
     def _warm(self, plan: Plan | None = None, *, tells: bool = True) -> Warm | None:
         """An engine that runs already, where this process may use one; see `warm/`."""
-        if self._session is not None:
+        if self._given is not None or attendant() is None:
             return None
         from millpond.engine.spark.warm.client import can_go, found
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from py4j.clientserver import ClientServerConnection
 
+from millpond.engine.spark import SparkEngine, session
 from millpond.plan.expr import col, lit, path
 from millpond.plan.types import DATE, INTEGER, LONG, TIMESTAMP
 
@@ -41,6 +42,18 @@ def test_what_is_known_is_not_asked_again(engine: Any, scan_of: Any, asked: list
     assert not [command for command in asked if "parseDataType" in command], asked
     assert len([command for command in about if "`tree`" in command]) == 1, asked
     assert df.collect() == []
+
+
+def test_which_session_is_the_process_s_is_no_question(
+    spark: Any, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_running", session._Running())
+    adopted, engine = session.adopt(spark.newSession()), SparkEngine()
+    assert engine.session is adopted
+    asked.clear()
+    assert engine.session is adopted
+    # "m" lets go of what Python no longer holds, whenever that is noticed.
+    assert [command for command in asked if command[0] != "m"] == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from millpond.base.errors import EngineError, PlanError
-from millpond.engine.spark import SparkEngine
+from millpond.engine.spark import SparkEngine, session
 from millpond.plan.arrow import to_arrow_schema
 from millpond.plan.executor import Execution, Executor
 from millpond.plan.expr import col
@@ -172,3 +172,34 @@ def test_nulls_where_the_schema_has_none_are_an_error(engine: Any, scan_of: Any)
 def test_a_dataframe_to_go_on_with(engine: Any) -> None:
     df = engine.to_dataframe(values([{"x": 2}, {"x": 1}]).sort("x"), ordered=True)
     assert [row.x for row in df.filter("x > 0").collect()] == [1, 2]
+
+
+def test_without_a_session_it_asks_for_that_of_the_process(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_running", session._Running())
+    engine = SparkEngine()
+    for _ in range(2):
+        adopted = session.adopt(spark.newSession())
+        assert engine.session is adopted
+        assert engine.to_dataframe(values([{"x": 1}])).sparkSession is adopted
+        session.stop_session()
+
+
+@pytest.mark.slow
+def test_a_run_starts_spark_again_where_it_has_ended(run_script: Any) -> None:
+    done = run_script(
+        """
+        import millpond as mp
+        from millpond.engine.spark import session
+
+        plan = mp.values([{"a": 1}]).select(b=mp.col("a") + 1)
+        print(plan.to_pylist(engine="spark"))
+        session._running.jvm.process.kill()
+        session._running.jvm.process.wait()
+        print(plan.to_pylist(engine="spark"))
+        session.stop_session()
+        print(plan.to_pylist(engine="spark"))
+        """
+    )
+    assert (done.stdout, done.stderr) == ("[{'b': 2}]\n" * 3, "")
