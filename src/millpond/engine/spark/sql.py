@@ -64,18 +64,28 @@ def query(text: str, views: Mapping[str, DataFrame], session: SparkSession) -> D
 @contextlib.contextmanager
 def _temporary_views(views: Mapping[str, DataFrame], session: SparkSession) -> Iterator[None]:
     """The views while the block runs; views of the same names that were there come back."""
+    made: list[str] = []
     hidden: dict[str, DataFrame] = {}
     try:
         for name, df in views.items():
-            if session.catalog.tableExists(quoted(name)):
+            if _is_temporary_view(name, session):
                 hidden[name] = session.table(quoted(name))
+            made.append(name)
             df.createOrReplaceTempView(quoted(name))
         yield
     finally:
-        for name in views:
+        for name in made:
             session.catalog.dropTempView(name)
         for name, df in hidden.items():
             df.createOrReplaceTempView(quoted(name))
+
+
+def _is_temporary_view(name: str, session: SparkSession) -> bool:
+    """Whether there is one: a table of the catalog is seen again as soon as our view is gone."""
+    catalog = session.catalog
+    if not catalog.tableExists(quoted(name)):
+        return False
+    return catalog.getTable(quoted(name)).isTemporary
 
 
 def _remote_query(text: str, views: Mapping[str, Any], session: Any) -> DataFrame:

@@ -36,6 +36,19 @@ def test_views_are_gone_afterwards_and_older_ones_back(run_rows: Any, spark: Any
     assert not spark.catalog.tableExists("source")
 
 
+def test_a_table_of_the_catalog_is_only_hidden_for_a_while(run_rows: Any, spark: Any) -> None:
+    spark.sql("CREATE TABLE source USING parquet AS SELECT 1 AS id")
+    try:
+        plan = sql("SELECT count(*) AS n FROM source", schema=Struct.of(n=LONG), source=T)
+        assert run_rows(plan) == [(3,)]
+        assert not spark.catalog.getTable("source").isTemporary
+        spark.sql("INSERT INTO source VALUES (2)")
+        assert spark.table("source").count() == 2
+    finally:
+        spark.catalog.dropTempView("source")
+        spark.sql("DROP TABLE source")
+
+
 def test_the_schema_of_a_query(engine: Any) -> None:
     inputs = {"t": Struct.of(**{"a.b": INTEGER}, l=List(STRING))}
     text = 'SELECT "a.b" AS x, sum("a.b") OVER () AS s, l, 1.5 AS d FROM t'
