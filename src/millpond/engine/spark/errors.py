@@ -77,6 +77,8 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
 _POSITION = re.compile(r"\(line (\d+), pos(?:ition)? (\d+)\)")
 # The last line of a Python traceback: the first that is not indented.
 _PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)")
+# As `batches.keep` says it, here or in a worker.
+_ANSWERS = re.compile(r"the row filter .* gave \d+ answers, \d+ of them null, for \d+ rows")
 _CLASS = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error))\b:?\s*")
 _CLASS_INSIDE = re.compile(r"\s(?:[a-z][\w$]*\.)+[\w$]*(?:Exception|Error):\s")
 _PATH = re.compile(
@@ -104,6 +106,8 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
     for text in texts:
         if found := FAULT.search(text):
             return _source_fault(found)
+        if found := _ANSWERS.search(text):
+            return EvaluationError(found[0], engine=_ENGINE)
     condition = _condition(error, texts)
     family = condition.partition(".")[0]
     message = _message(error, texts, condition)

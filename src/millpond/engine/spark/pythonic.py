@@ -38,9 +38,10 @@ def compile_filter_ordered(
     """The filter in one Python worker that sees all rows in order."""
     del ordered
     frame = inputs[0].keyed(context)
-    columns = node.row_filter.columns
+    row_filter = node.row_filter
+    columns = row_filter.columns
     schema = to_arrow_schema(node.schema.select(columns))
-    filter_rows = FilterRows(pack(node.row_filter), tuple(columns), schema)
+    filter_rows = FilterRows(row_filter.name, pack(row_filter), tuple(columns), schema)
     one = _one_partition(frame.df, frame.keys, context)
     send_by_value()
     df = one.mapInArrow(filter_rows, one.schema)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from millpond.engine.spark.batches import conform
+from millpond.engine.spark.batches import conform, keep
 from millpond.engine.spark.expressions import Expressions
 from millpond.engine.spark.expressions.json import parse_json
 from millpond.engine.spark.frame import Frame
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
     from millpond.plan.bound import BoundExpr
     from millpond.plan.node import Plan
-    from millpond.plan.python import RowFilter
+    from millpond.plan.python import RowFilter, RowFilterRun
     from millpond.plan.types import DataType
 
 
@@ -163,26 +163,49 @@ def _add(node: Plan, stream: _Stream) -> None:
 
 
 def run(batches: Iterator[pa.RecordBatch], tail: Tail) -> Iterator[pa.RecordBatch]:
-    """The result's batches; `finish` is called when the stream was read to its end."""
-    runs = [step.row_filter.open() if isinstance(step, Keep) else None for step in tail.steps]
-    left = [step.n if isinstance(step, First) else 0 for step in tail.steps]
-    is_full = any(isinstance(step, First) and step.n == 0 for step in tail.steps)
-    while not is_full:
-        batch = next(batches, None)
-        if batch is None:
-            for row_filter in runs:
-                if row_filter is not None:
-                    row_filter.finish()
-            return
-        for at, step in enumerate(tail.steps):
-            if isinstance(step, Keep):
-                seen = conform(batch.select(list(step.columns)), step.schema)
-                batch = batch.filter(runs[at].apply(seen))  # type: ignore[union-attr]
-            elif isinstance(step, Mask):
-                batch = batch.filter(batch.column(step.column))
-            else:
-                batch = batch.slice(0, left[at])
-                left[at] -= batch.num_rows
-                is_full = is_full or left[at] == 0
-        if batch.num_rows:
-            yield conform(batch.select(list(tail.output)), tail.schema)
+    """The result's batches; who has seen its input to the end is told so by `finish`.
+
+    A head that is full ends the input of what stands above it; what stands below it is left in the
+    middle, or was never begun.
+    """
+    state = _State({at: step.n for at, step in enumerate(tail.steps) if isinstance(step, First)})
+    for at, step in enumerate(tail.steps):
+        if isinstance(step, Keep) and at > state.full:
+            state.runs[at] = step.row_filter.open()
+    while state.full < 0 and (batch := next(batches, None)) is not None:
+        made = _pass(batch, tail.steps, state)
+        if made.num_rows:
+            yield conform(made.select(list(tail.output)), tail.schema)
+    for at, row_filter in state.runs.items():
+        if at > state.full:
+            row_filter.finish()
+
+
+@dataclass(slots=True)
+class _State:
+    """How far the steps are, each by its place."""
+
+    left: dict[int, int]
+    """How many rows the heads still take."""
+    runs: dict[int, RowFilterRun] = field(default_factory=dict)
+
+    @property
+    def full(self) -> int:
+        """The last head that takes no more rows; -1 if there is none."""
+        return max((at for at, rows in self.left.items() if not rows), default=-1)
+
+
+def _pass(batch: pa.RecordBatch, steps: tuple[Step, ...], state: _State) -> pa.RecordBatch:
+    """What comes out of the steps; filters are not asked about no rows."""
+    for at, step in enumerate(steps):
+        if not batch.num_rows:
+            break
+        if isinstance(step, Keep):
+            seen = conform(batch.select(list(step.columns)), step.schema)
+            batch = keep(batch, state.runs[at].apply(seen), by=step.row_filter.name)
+        elif isinstance(step, Mask):
+            batch = batch.filter(batch.column(step.column))
+        else:
+            batch = batch.slice(0, state.left[at])
+            state.left[at] -= batch.num_rows
+    return batch

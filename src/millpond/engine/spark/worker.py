@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from millpond.engine.spark.batches import conform
+from millpond.engine.spark.batches import conform, keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,6 +63,7 @@ def _cloudpickle() -> Any:
 class FilterRows:
     """A row filter over the batches of one ordered partition."""
 
+    name: str
     packed: bytes
     columns: tuple[str, ...]
     schema: pa.Schema
@@ -73,7 +74,9 @@ class FilterRows:
         run = unpack(self.packed).open()
         for batch in batches:
             seen = conform(batch.select(list(self.columns)), self.schema)
-            yield batch.filter(run.apply(seen))
+            kept = keep(batch, run.apply(seen), by=self.name)
+            if kept.num_rows:
+                yield kept
         run.finish()
 
 

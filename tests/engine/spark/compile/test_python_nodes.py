@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pytest
 
+from millpond.base.errors import EvaluationError
+from millpond.engine.arrow import ArrowEngine
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
 from millpond.plan.make import values
@@ -103,6 +105,50 @@ def test_two_row_filters(run_rows: Any) -> None:
     assert run_rows(plan.filter_ordered(second)) == [(2, 0, False), (None, 2, True)]
     assert first.runs[0].is_finished
     assert second.runs[0].seen == {True, False}
+
+
+@pytest.mark.parametrize(("below", "above"), [(9, 9), (2, 9), (2, 2), (9, 1), (0, 9), (9, 0)])
+def test_who_saw_its_input_to_the_end_is_told_so(engine: Any, below: int, above: int) -> None:
+    def seen(executor: Any) -> tuple[list[Any], list[list[bool]]]:
+        first, second = FirstOfEach(), FirstOfEach(columns=("v",))
+        plan = ROWS.filter_ordered(first).head(below).filter_ordered(second).head(above)
+        rows = [row for batch in executor.execute(plan) for row in batch.to_pylist()]
+        return rows, [[run.is_finished for run in each.runs] for each in (first, second)]
+
+    assert seen(engine) == seen(ArrowEngine())
+
+
+@dataclass
+class Answering:
+    """Gives these answers, whatever it is asked."""
+
+    answers: list[bool | None]
+    columns: tuple[str, ...] = ("k",)
+    name: str = "answering"
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def open(self) -> Answering:
+        return self
+
+    def apply(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        return pa.array(self.answers, pa.bool_())
+
+    def finish(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("answers", [[None], [True, True]])
+def test_each_row_has_to_have_an_answer(engine: Any, answers: list[bool | None]) -> None:
+    said = (
+        f"the row filter answering gave {len(answers)} answers, "
+        f"{answers.count(None)} of them null, for 1 rows"
+    )
+    plan = values([{"k": 1}]).filter_ordered(Answering(answers))
+    for executor in (ArrowEngine(), engine):
+        for each in (plan, plan.sort("k")):  # on Spark: here, and in a worker
+            with pytest.raises(EvaluationError) as caught:
+                list(executor.execute(each))
+            assert (caught.value.message, caught.value.engine) == (said, executor.name)
 
 
 def test_rows_that_a_filter_drops_cause_no_errors(run_rows: Any) -> None:
