@@ -32,6 +32,8 @@ SEMANTICS: Mapping[str, str] = MappingProxyType(
         # Columns of Parquet files are found by field id where a schema has ids (`stored.py`).
         "spark.sql.parquet.fieldId.read.enabled": "true",
         "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+        # Otherwise a union may deal its inputs' partitions out in turns, and their order is lost.
+        "spark.sql.unionOutputPartitioning": "false",
     }
 )
 """Answers depend on these, so they are the same in every session."""
@@ -52,8 +54,6 @@ RUNTIME: Mapping[str, str] = MappingProxyType(
         # Coalescing joins neighbours only, so that the order of a sorted result stays.
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
-        # Otherwise a union may deal its inputs' partitions out in turns, and their order is lost.
-        "spark.sql.unionOutputPartitioning": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # A batch is a Python worker's unit of memory; wide rows make 10,000 of them large enough.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from millpond.base.errors import EvaluationError
-from millpond.plan.expr import col
-from millpond.plan.make import values
+from millpond.engine.spark import SparkEngine
+from millpond.plan.expr import col, lit
+from millpond.plan.make import sql, values
 from millpond.plan.order import Sample, Shuffle
 from millpond.plan.types import DOUBLE, LONG, Struct
 
@@ -136,6 +137,18 @@ def test_splits_of_one_file_keep_their_order(run_rows: Any, scan_of: Any, spark:
         assert [x for (x,) in run_rows(plan.head(15_000).tail(1))] == [14_999]
     finally:
         spark.conf.set("spark.sql.files.maxPartitionBytes", before)
+
+
+def test_unions_keep_the_order_of_their_inputs_in_a_session_of_others(spark: Any) -> None:
+    theirs = spark.newSession()
+    theirs.conf.set("spark.sql.unionOutputPartitioning", "true")  # as Spark has it by default
+    theirs.conf.set("spark.sql.adaptive.enabled", "false")
+    text = "SELECT k, count(*) AS n FROM t GROUP BY k"
+    grouped = sql(text, schema=Struct.of(k=LONG, n=LONG), t=values([{"k": k} for k in range(40)]))
+    plan = grouped.with_columns(input=lit(1)).union(grouped.with_columns(input=lit(2)))
+    batches = SparkEngine(theirs).execute(plan)
+    found = [number for batch in batches for number in batch.column("input").to_pylist()]
+    assert found == [1] * 40 + [2] * 40
 
 
 def test_windows(run_rows: Any) -> None:
