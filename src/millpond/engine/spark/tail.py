@@ -7,6 +7,7 @@ columns of the same rows, when it can't fail: a row that the filter drops must n
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -172,10 +173,12 @@ def run(batches: Iterator[pa.RecordBatch], tail: Tail) -> Iterator[pa.RecordBatc
     for at, step in enumerate(tail.steps):
         if isinstance(step, Keep) and at > state.full:
             state.runs[at] = step.row_filter.open()
-    while state.full < 0 and (batch := next(batches, None)) is not None:
-        made = _pass(batch, tail.steps, state)
-        if made.num_rows:
-            yield conform(made.select(list(tail.output)), tail.schema)
+    # The error of a filter holds this frame, and by that the stream: who keeps it keeps no more.
+    with contextlib.closing(batches):  # type: ignore[type-var]
+        while state.full < 0 and (batch := next(batches, None)) is not None:
+            made = _pass(batch, tail.steps, state)
+            if made.num_rows:
+                yield conform(made.select(list(tail.output)), tail.schema)
     for at, row_filter in state.runs.items():
         if at > state.full:
             row_filter.finish()

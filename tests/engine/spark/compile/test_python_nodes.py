@@ -12,6 +12,7 @@ import pytest
 
 from millpond.base.errors import EvaluationError
 from millpond.engine.arrow import ArrowEngine
+from millpond.engine.spark import SparkEngine
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
 from millpond.plan.make import values
@@ -149,6 +150,20 @@ def test_each_row_has_to_have_an_answer(engine: Any, answers: list[bool | None])
             with pytest.raises(EvaluationError) as caught:
                 list(executor.execute(each))
             assert (caught.value.message, caught.value.engine) == (said, executor.name)
+
+
+def test_a_row_filter_that_fails_leaves_nothing_open(spark: Any) -> None:
+    def stored() -> int:
+        return int(spark.sparkContext._jsc.sc().getPersistentRDDs().size())
+
+    told: list[Any] = []
+    before = stored()
+    engine = SparkEngine(spark, progress=told.append)
+    with pytest.raises(EvaluationError) as caught:
+        list(engine.execute(ROWS.filter_ordered(Answering([True]))))
+    assert caught.value.__traceback__ is not None, "it holds the frames in which it was raised"
+    assert told[-1].done
+    assert stored() == before
 
 
 def test_rows_that_a_filter_drops_cause_no_errors(run_rows: Any) -> None:
