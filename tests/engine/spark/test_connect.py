@@ -114,6 +114,37 @@ def test_streams_errors_and_progress(run_script: RunScript, scratch: Path) -> No
     assert (done.stdout, done.stderr) == ("fine\n", "")
 
 
+def test_structs_and_rows_without_members(run_script: RunScript, scratch: Path) -> None:
+    with connect_server(scratch) as address:
+        done = run_script(
+            """
+            import sys
+            from millpond.base.settings import Settings
+            from millpond.engine.spark import SparkEngine, remote_stream
+            from millpond.engine.spark.session import spark_session
+            from millpond.engine.spark.stream import arrow_batches
+            from millpond.plan.make import values
+            spark = spark_session(Settings.load(env={}, spark_master=sys.argv[1]))
+            rows = spark.range(0, 9, 1, 2)
+            odd = {"NULL AS c": None, "struct() AS c": {}, "array(struct()) AS c": [{}]}
+            for direct in (1 << 30, 0):
+                remote_stream._DIRECT_BYTES = direct
+                for text, value in odd.items():
+                    df = rows.selectExpr("id AS a", text, "id AS z")
+                    found = [row for b in arrow_batches(df, batch_rows=2) for row in b.to_pylist()]
+                    assert found == [{"a": i, "c": value, "z": i} for i in range(9)], found
+                for df in (rows.selectExpr("NULL AS a", "NULL AS b"), rows.select()):
+                    counts = [batch.num_rows for batch in arrow_batches(df, batch_rows=2)]
+                    assert sum(counts) == 9 and max(counts) == 2, counts
+                bare = SparkEngine(spark).execute(values([{"a": 1}, {"a": 2}]).select())
+                assert sum(batch.num_rows for batch in bare) == 2
+            print("fine")
+            """,
+            address,
+        )
+    assert (done.stdout, done.stderr) == ("fine\n", "")
+
+
 def test_cancelling_and_errors(run_script: RunScript, scratch: Path) -> None:
     with connect_server(scratch) as address:
         done = run_script(

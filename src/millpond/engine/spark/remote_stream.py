@@ -40,10 +40,33 @@ def remote_batches(
     with translated():
         size = estimated_bytes(_explain_cost(df))
         small = size is not None and size <= _DIRECT_BYTES
-        with contextlib.closing(_direct(df) if small else _through_table(df, batch_rows)) as tables:
+        direct = small or not _has_file_form(schema)
+        made = _direct(df) if direct else _through_table(df, batch_rows)
+        with contextlib.closing(made) as tables:
             for table in tables:
-                renamed = table.rename_columns(schema.names).cast(schema)
-                yield from (b for b in renamed.to_batches(batch_rows) if b.num_rows)
+                named = _as_declared(table, schema)
+                yield from (b for b in named.to_batches(batch_rows) if b.num_rows)
+
+
+def _as_declared(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    # Without columns, a cast would forget how many rows there are.
+    return table.rename_columns(schema.names).cast(schema) if schema.names else table
+
+
+def _has_file_form(schema: pa.Schema) -> bool:
+    """Whether Parquet can hold the columns: it has no structs without members.
+
+    Such rows are rare, and come as small ones do.
+    """
+    import pyarrow as pa
+
+    types = list(schema.types)
+    while types:
+        type_ = types.pop()
+        if pa.types.is_struct(type_) and not type_.num_fields:
+            return False
+        types += [type_.field(i).type for i in range(type_.num_fields)]
+    return True
 
 
 def estimated_bytes(plan: str) -> int | None:
