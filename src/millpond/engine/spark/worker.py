@@ -7,8 +7,9 @@ may not be able to import either. Definitions that this package brings need it o
 from __future__ import annotations
 
 import sys
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.engine.spark.batches import conform, keep
 
@@ -19,24 +20,30 @@ if TYPE_CHECKING:
 
     from millpond.plan.python import StatefulInstance
 
+_PACKING: Final = threading.Lock()
+
 
 def pack(definition: Any) -> bytes:
-    """A definition as bytes that a worker can read."""
+    """A definition as bytes that a worker can read.
+
+    Which modules go by value is one list for all threads, so they pack one after the other.
+    """
     pickler = _cloudpickle()
     module = sys.modules.get(type(definition).__module__)
-    by_value = (
-        module is not None
-        and module.__name__ != "__main__"
-        and module.__name__.partition(".")[0] not in ("millpond", "builtins")
-        and module.__name__ not in pickler.list_registry_pickle_by_value()
-    )
-    if not by_value:
-        return bytes(pickler.dumps(definition))
-    pickler.register_pickle_by_value(module)
-    try:
-        return bytes(pickler.dumps(definition))
-    finally:
-        pickler.unregister_pickle_by_value(module)
+    with _PACKING:
+        by_value = (
+            module is not None
+            and module.__name__ != "__main__"
+            and module.__name__.partition(".")[0] not in ("millpond", "builtins")
+            and module.__name__ not in pickler.list_registry_pickle_by_value()
+        )
+        if not by_value:
+            return bytes(pickler.dumps(definition))
+        pickler.register_pickle_by_value(module)
+        try:
+            return bytes(pickler.dumps(definition))
+        finally:
+            pickler.unregister_pickle_by_value(module)
 
 
 def send_by_value() -> None:

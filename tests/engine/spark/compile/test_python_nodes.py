@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -220,6 +221,19 @@ def test_no_rows_at_all(run_rows: Any) -> None:
     assert run_rows(empty.filter_ordered(row_filter)) == []
     assert row_filter.runs[0].is_finished
     assert run_rows(empty.stateful("t", Running(), "v")) == []
+
+
+def test_threads_pack_at_the_same_time() -> None:
+    from millpond.engine.spark.worker import pack
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            packed = list(pool.map(pack, [Running()] * 2000))
+    finally:
+        sys.setswitchinterval(before)
+    assert all(b"create_instance" in each for each in packed), "without its code"
 
 
 def test_what_is_sent_to_workers_needs_no_package_of_ours(tmp_path: Any) -> None:
