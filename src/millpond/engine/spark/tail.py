@@ -22,7 +22,7 @@ from millpond.plan.rows import Filter, FilterOrdered, ParseJson, Project
 from millpond.plan.types import Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import TypeAlias
 
     import pyarrow as pa
@@ -107,18 +107,19 @@ class _Stream:
     steps: list[Step] = field(default_factory=list)
     used: dict[str, Field] = field(default_factory=dict)
 
-    def add(self, expr: BoundExpr, schema: Struct) -> str:
-        """One more column of the stream."""
+    def add(self, exprs: Sequence[BoundExpr], schema: Struct) -> list[str]:
+        """Further columns of the stream."""
         over = Expressions(self.context.api, schema, self._resolve)
-        return self.add_column(over.column(expr), expr.type)
+        return self.add_columns([(over.column(expr), expr.type) for expr in exprs])
 
-    def add_column(self, column: Column, type_: DataType) -> str:
-        """One more column of the stream, as Spark has it."""
-        name = self.context.hidden()
-        df = self.frame.df.withColumn(name, column)
-        extended = Struct((*self.frame.schema.fields, Field(name, type_)))
+    def add_columns(self, columns: Sequence[tuple[Column, DataType]]) -> list[str]:
+        """Further columns of the stream, as Spark has them; one step of its plan for all."""
+        added = {self.context.hidden(): column for column in columns}
+        df = self.frame.df.withColumns({name: column for name, (column, _) in added.items()})
+        fields = (Field(name, type_) for name, (_, type_) in added.items())
+        extended = Struct((*self.frame.schema.fields, *fields))
         self.frame = Frame(df, extended, self.frame.natural, self.frame.keys)
-        return name
+        return list(added)
 
     def use(self, column: str) -> str:
         """Note that the stream has to bring this column."""
@@ -149,18 +150,20 @@ def _add(node: Plan, stream: _Stream) -> None:
         schema = to_arrow_schema(node.schema.select(node.row_filter.columns))
         stream.steps.append(Keep(node.row_filter, columns, schema))
     elif isinstance(node, Filter):
-        stream.steps.append(Mask(stream.use(stream.add(node.predicate, node.schema))))
+        (column,) = stream.add([node.predicate], node.schema)
+        stream.steps.append(Mask(stream.use(column)))
     elif isinstance(node, Head):
         stream.steps.append(First(node.n))
     elif isinstance(node, ParseJson):
         # Text that can't be read gives nulls: this does not fail either.
         text = stream.context.column(stream.names[node.column])
         parsed = parse_json(text, node.parsed, stream.context.api)
-        stream.names = {**stream.names, node.output: stream.add_column(parsed, node.parsed)}
+        (column,) = stream.add_columns([(parsed, node.parsed)])
+        stream.names = {**stream.names, node.output: column}
     else:
         assert isinstance(node, Project)
-        schema = node.input.schema
-        stream.names = {c.name: stream.add(c.expr, schema) for c in node.columns}
+        added = stream.add([c.expr for c in node.columns], node.input.schema)
+        stream.names = dict(zip(node.schema.names, added, strict=True))
 
 
 def run(batches: Iterator[pa.RecordBatch], tail: Tail) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ import pytest
 
 from millpond.base.errors import EvaluationError
 from millpond.engine.arrow import ArrowEngine
-from millpond.engine.spark import SparkEngine
+from millpond.engine.spark import SparkEngine, tail
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col
 from millpond.plan.make import values
@@ -99,6 +99,22 @@ def test_with_projections_filters_and_heads_above_it(run_rows: Any) -> None:
     assert run_rows(plan) == [(1,), (2,)]
     assert row_filter.runs
     assert not row_filter.runs[0].is_finished
+
+
+def test_a_wide_projection_is_one_step(run_table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Any] = []
+    build = tail.build
+
+    def noted(*given: Any) -> Any:
+        built.append(build(*given))
+        return built[-1]
+
+    monkeypatch.setattr(tail, "build", noted)
+    plan = ROWS.filter_ordered(FirstOfEach()).select(**{f"c{i}": col("v") > i for i in range(50)})
+    assert run_table(plan).column("c4").to_pylist() == [False, False, False, True]
+    df, _ = built[0]
+    assert str(df._jdf.queryExecution().analyzed()).count("Project") < 10
+    assert sum(batch.num_rows for batch in run_table(plan.select()).to_batches()) == 4
 
 
 def test_two_row_filters(run_rows: Any) -> None:
