@@ -107,6 +107,7 @@ def test_streams_errors_and_progress(run_script: RunScript, scratch: Path) -> No
             with watch_progress(spark, seen.append, interval=0.05):
                 spark.range(0, 30_000_000, 1, 8).selectExpr("sum(sqrt(id))").collect()
             assert seen[-1].done and seen[-1].tasks_done >= 8, seen
+            assert spark.conf.get("spark.connect.progress.reportInterval", None) is None
             print("fine")
             """,
             address,

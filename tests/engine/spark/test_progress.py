@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,3 +76,14 @@ def test_cancel(spark: SparkSession) -> None:
     assert watch.is_cancelled
     assert isinstance(translate(caught.value), EngineError)
     assert spark.range(3).count() == 3
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("before", [None, "false"])
+def test_the_thread_is_as_it_was(spark: SparkSession, before: Any) -> None:
+    context: Any = spark.sparkContext
+    context.setLocalProperty("spark.job.interruptOnCancel", before)
+    with watch_progress(spark):
+        assert context.getLocalProperty("spark.job.interruptOnCancel") == "true"
+    assert context.getLocalProperty("spark.job.interruptOnCancel") == before
+    context.setLocalProperty("spark.job.interruptOnCancel", None)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+_INTERRUPT = "spark.job.interruptOnCancel"
+_INTERVAL = "spark.connect.progress.reportInterval"
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -120,9 +123,10 @@ def _watch_classic(
     tag: str,
     interval: float,
 ) -> Iterator[Watch]:
-    context = session.sparkContext
-    tracker: Any = context._jsc.sc().statusTracker()  # noqa: SLF001
+    context: Any = session.sparkContext
+    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001
     context.addJobTag(tag)
+    before = context.getLocalProperty(_INTERRUPT)
     context.setInterruptOnCancel(True)
     watch = Watch(lambda: context.cancelJobsWithTag(tag))
     stop = threading.Event()
@@ -143,6 +147,7 @@ def _watch_classic(
             poller.join()
         with contextlib.suppress(Exception):  # the JVM may be gone
             context.removeJobTag(tag)
+            context.setLocalProperty(_INTERRUPT, before)
 
 
 def _poll(
@@ -202,15 +207,26 @@ def _watch_remote(
             failed.set()
 
     session.addTag(tag)
+    before: str | None = None
     if callback is not None:
         session.registerProgressHandler(report)
         with contextlib.suppress(Exception):  # a static setting on some servers
-            session.conf.set("spark.connect.progress.reportInterval", f"{int(interval * 1000)}ms")
+            before = session.conf.get(_INTERVAL, None)
+            session.conf.set(_INTERVAL, f"{int(interval * 1000)}ms")
     try:
         yield Watch(lambda: session.interruptTag(tag))
     finally:
         if callback is not None:
             session.removeProgressHandler(report)
+            with contextlib.suppress(Exception):
+                _set(session, _INTERVAL, before)
             tell(done=True)
         with contextlib.suppress(Exception):  # the server may be gone
             session.removeTag(tag)
+
+
+def _set(session: Any, name: str, value: str | None) -> None:
+    if value is None:
+        session.conf.unset(name)
+    else:
+        session.conf.set(name, value)
