@@ -78,6 +78,8 @@ def begun(place: Path, *args: str, **env: str) -> subprocess.Popen[bytes]:
         stderr=subprocess.PIPE,
         cwd=place,
         env={**os.environ, "POND": "pond", **env},  # relative: it is in its place
+        # Tests that a script started in the background ignore it, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
