@@ -40,7 +40,7 @@ def remote_batches(
     with translated():
         size = estimated_bytes(_explain_cost(df))
         small = size is not None and size <= _DIRECT_BYTES
-        direct = small or not _has_file_form(schema)
+        direct = small or not _all_have_members(schema)
         made = _direct(df) if direct else _through_table(df, batch_rows)
         with contextlib.closing(made) as tables:
             for table in tables:
@@ -53,8 +53,8 @@ def _as_declared(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.rename_columns(schema.names).cast(schema) if schema.names else table
 
 
-def _has_file_form(schema: pa.Schema) -> bool:
-    """Whether Parquet can hold the columns: it has no structs without members.
+def _all_have_members(schema: pa.Schema) -> bool:
+    """Whether each struct has members: Parquet, other than Spark, has none without.
 
     Such rows are rare, and come as small ones do.
     """
