@@ -9,7 +9,7 @@ NATIVE := src/millpond/engine/arrow/native
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint type format bench docs clean
+.PHONY: help setup demo test test-all fuzz lint type format bench docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,8 +29,12 @@ demo: $(READY) ## Run the product's main job on this machine, on a small real da
 test: $(READY) ## Run the tests (under 15 minutes on 2 cores)
 	$(BIN)/python tools/run_tests.py "not slow"
 
-test-all: $(READY) ## Run the tests, the slow sweeps and the run on two executor processes
+test-all: $(READY) ## Run the tests, the slow sweeps, the run on two executor processes and the campaigns
 	HYPOTHESIS_PROFILE=thorough $(PYTEST)
+	$(BIN)/python -m tests.fuzz
+
+fuzz: $(READY) ## Run the campaigns of bad inputs, damaged files and killed processes (SEED=n repeats one)
+	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED))
 
 lint: $(READY) ## Check style and the direction of imports
 	$(BIN)/ruff check .
