@@ -71,6 +71,10 @@ def mkdir(path: str) -> Step:
     return lambda work: edit.make_directory(work, path)
 
 
+def make(path: str) -> Step:
+    return lambda work: edit.make_directory(work, path, parents=True)
+
+
 def link(path: str) -> Step:
     return lambda work: edit.make_link(work, path, "x")
 
@@ -174,6 +178,22 @@ BASE = {
         pytest.param(all_of(move("/a/f", "/c"), remove("/a")), write("/b/x"),
                      ["/a", "/a/f", "/a/sub", "/a/sub/g"], {"/b/x": b"new", "/c/f": b"1"},
                      id="one is saved, the rest removed"),
+        pytest.param(make("/n"), make("/n"), [], {"/n": None}, id="one directory, with -p"),
+        pytest.param(all_of(make("/n/m"), write("/n/m/x")), all_of(make("/n/m"), write("/n/m/y")),
+                     [], {"/n": None, "/n/m": None, "/n/m/x": b"new", "/n/m/y": b"new"},
+                     id="files in one new directory"),
+        pytest.param(all_of(make("/n"), move("/a/f", "/n"), move("/n/f", "/c")),
+                     all_of(make("/n"), write("/n/y")), ["/a/f"],
+                     {"/n": None, "/n/y": b"new", "/c/f": b"1"},
+                     id="moved through a directory that both make"),
+        pytest.param(all_of(make("/n"), move("/b", "/n")), all_of(make("/n"), append(b"3", "/n/t")),
+                     ["/b", "/b/h"], {"/n": None, "/n/b": None, "/n/b/h": b"3", "/n/t": b"3"},
+                     id="moved into a directory that both make"),
+        pytest.param(append(b"2", "/t"), append(b"3", "/t"), [], {"/t": b"32"},
+                     id="first appends to one series"),
+        pytest.param(all_of(make("/n"), append(b"2", "/n/t")),
+                     all_of(make("/n"), append(b"3", "/n/t")), [], {"/n": None, "/n/t": b"32"},
+                     id="first appends in one new directory"),
         pytest.param(write("/c/x"), all_of(move("/c", "/a/c"), move("/a/c", "/b/c")), ["/c"],
                      {"/b/c": None, "/b/c/x": b"new"}, id="moved twice in one transaction"),
     ],
@@ -209,6 +229,29 @@ def test_rebased_again_and_again() -> None:
         apply(persistence, step)
     found = seen(commit(persistence, rebase(work, persistence.latest())))
     assert (found["/s"], found["/d/a/x"]) == (b"1234!", b"new")
+
+
+def test_rebased_again_after_it_has_joined_a_directory() -> None:
+    mine = all_of(make("/n/m"), write("/n/m/x"), append(b"!", "/n/t"))
+    persistence, work = overtaken(mine, make("/n"))
+    for step in (make("/n/m"), append(b"2", "/n/t"), move("/n", "/c"), append(b"3", "/c/n/t")):
+        work = rebase(work, persistence.latest())
+        apply(persistence, step)
+    work = rebase(work, persistence.latest())
+    found = seen(commit(persistence, work))
+    assert (found["/c/n/m/x"], found["/c/n/t"]) == (b"new", b"23!")
+    persistence, work = overtaken(mine, make("/n"))
+    work = rebase(work, persistence.latest())
+    apply(persistence, remove("/n"))
+    with pytest.raises(WriteConflictError, match="has removed n, where"):
+        rebase(work, persistence.latest())
+
+
+def test_nothing_is_left_where_others_have_made_all_of_it() -> None:
+    persistence, work = overtaken(make("/n/m"), make("/n/m"))
+    again = rebase(work, persistence.latest())
+    assert not again.drafts
+    assert set(again.joined) == {row.node_id for row in rows_of(work)}
 
 
 def test_nothing_came_between() -> None:
@@ -285,6 +328,16 @@ def test_appends_bring_their_own_facts() -> None:
         (write("/a/x"), write("/a/x"), "/a/x", "has put a data at /a/x meanwhile"),
         (write("/a/x"), mkdir("/a/x"), "/a/x", "has put a directory at /a/x meanwhile"),
         (mkdir("/x"), link("/x"), "/x", "has put a symlink at /x meanwhile"),
+        (make("/x"), link("/x"), "/x", "has put a symlink at /x meanwhile"),
+        (make("/x"), write("/x"), "/x", "has put a data at /x meanwhile"),
+        (mkdir("/x"), make("/x"), "/x", "has put a directory at /x meanwhile"),
+        (all_of(make("/x"), move("/x", "/y")), make("/y"), "/y", "has put a directory at /y"),
+        (append(b"2", "/x"), write("/x"), "/x", "has put a data at /x meanwhile"),
+        (write("/x"), append(b"2", "/x"), "/x", "has put a data:series at /x meanwhile"),
+        (all_of(append(b"2", "/t"), change("/t", max_override=9)), append(b"3", "/t"), "/t",
+         "has put a data:series at /t meanwhile"),
+        (all_of(make("/n"), write("/n/x")), all_of(make("/n"), write("/n/x")), "/n/x",
+         "has put a data at /n/x meanwhile"),
         (move("/b/h", "/c"), write("/c/h"), "/c/h", "has put a data at /c/h meanwhile"),
         (move("/a/f", "/x"), move("/b/h", "/x"), "/x", "has put a data at /x meanwhile"),
         (restore("/old"), write("/old"), "/old", "has put a data at /old meanwhile"),

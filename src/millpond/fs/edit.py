@@ -45,7 +45,8 @@ def make_directory(
         return found
     if not parents:
         where, name = _place(work, path, hint="make it first, or pass parents (-p)")
-        return _note(work, _new_row(where, name, EntryType.DIRECTORY), where, path)
+        row = _new_row(where, name, EntryType.DIRECTORY)
+        return _note(work, row, where, path, is_append=exist_ok)
     names = parts(path)
     depth = len(names) - 1
     while (above := try_resolve(work, join(*names[:depth]))) is None:
@@ -70,7 +71,7 @@ def _directory_in(work: Working, where: Located, name: str, path: str) -> Locate
         return found
     _check_open(where, path)
     row = _new_row(where, name, EntryType.DIRECTORY)
-    return _note(work, row, where, child(where.path, name))
+    return _note(work, row, where, child(where.path, name), is_append=True)
 
 
 def make_link(work: Working, path: str, target: str) -> Located:

@@ -1,7 +1,8 @@
 """Two writers: which changes can be put behind those of others, and which are in their way.
 
-Writers are compared node by node. Who touched other nodes goes on; who appended to a node that
-others appended to goes on behind them; everything else is a `WriteConflictError` with the path.
+Writers are compared node by node. Changes of different nodes never conflict, appends to one node
+follow each other, and a path that both create is shared where `joining` allows it. Everything else
+is a `WriteConflictError` with the path.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import WriteConflictError
 from millpond.fs.entry import MOVED_TO, REARRANGED, ROOT, EntryType
+from millpond.fs.joining import FACTS, join_existing
 from millpond.fs.working import Draft, Working
 
 if TYPE_CHECKING:
@@ -20,16 +22,13 @@ if TYPE_CHECKING:
     from millpond.fs.tree import Tree
 
 AGAIN: Final = "look at what is there now, and try again"
-_FACTS: Final = (
-    *("name", "min_override", "max_override", "time_column"),
-    *("factory", "config", "extended_attributes"),
-)
-"""What is true of a node whatever its version: an append takes it over from others."""
 
 
 def rebase(work: Working, onto: Tree) -> Working:
     """The same changes on a newer tree."""
+    work, joined = join_existing(work, onto)
     made = Working(onto)
+    made.joined = joined
     rearranged: dict[str, Row] = {}
     for draft in work.drafts.values():
         found = _rebased(draft, onto)
@@ -59,7 +58,7 @@ def _rebased(draft: Draft, onto: Tree) -> Draft:
         return draft
     assert now is not None
     if draft.is_append and draft.base is not None and _was_there(draft.base, now, onto):
-        facts = {name: _fact(name, draft, draft.base, now) for name in _FACTS}
+        facts = {name: _fact(name, draft, draft.base, now) for name in FACTS}
         row = replace(draft.row, version=now.version + 1, **facts)
         return replace(draft, row=row, base=now)
     if draft.base is not None and _content(now) == _content(draft.base):
@@ -90,6 +89,9 @@ def _fact(name: str, draft: Draft, base: Row, now: Row) -> Any:
         return theirs
     if theirs == before:
         return mine
+    if name == "time_column":
+        said = f"has given {draft.path} the time column {theirs!r} meanwhile, not {mine!r}"
+        raise _conflict(said, draft, now)
     raise _conflict(f"has changed the {name} of {draft.path}, too", draft, now)
 
 

@@ -22,7 +22,8 @@ class Draft:
     base: Row | None
     """What the tree below says of the node in this directory; None if it is new there."""
     is_append: bool
-    """Whether it adds a version behind those of others, instead of replacing one."""
+    """Whether it adds to what others have made: a version of a series, a directory that may exist.
+    """
     parents: tuple[Row, ...]
     """The directories down to the one that lists it."""
     path: str
@@ -34,6 +35,8 @@ class Working:
     def __init__(self, base: Tree) -> None:
         self.base = base
         self.drafts: dict[tuple[str, str], Draft] = {}
+        self.joined: Mapping[str, Row] = {}
+        """Existing nodes that took the place of new ones, by the ids of the new ones."""
         self._nodes: dict[str, dict[str, None]] = {}
         """The nodes with drafts in a directory."""
         self._names: dict[str, dict[str, str]] = {}

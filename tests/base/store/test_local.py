@@ -369,3 +369,17 @@ def test_a_file_system_for_reading_alone_is_no_access(tmp_path: Path) -> None:
     ):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
     assert caught.value.hint == "it is mounted for reading alone"
+
+
+def test_sweep_removes_empty_directories_that_are_old(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "store")
+    for path in ("a/b/c", "a/kept", "young/x"):
+        store.put(path, b"1")
+    store.delete("a/b/c")
+    store.delete("young/x")
+    for directory in ("a/b", "a"):
+        os.utime(tmp_path / "store" / directory, (0, 0))
+    store.sweep(before=datetime.now(UTC))
+    assert sorted(p.name for p in (tmp_path / "store").rglob("*")) == ["a", "kept", "young"]
+    store.put("a/b/c", b"2")  # what the store knows of its directories is looked at again
+    assert store.get("a/b/c") == b"2"

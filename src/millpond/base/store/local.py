@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import stat
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import ObjectExistsError, ObjectNotFoundError, StoreError
 from millpond.base.store.chunks import file_chunks, to_chunks
 from millpond.base.store.local_io import Directories, sync_directory, translated, write_all
-from millpond.base.store.local_walk import walk
+from millpond.base.store.local_walk import remove_empty_directories, walk
 from millpond.base.store.path import TEMP_PREFIX, check_path, check_prefix
 from millpond.base.store.protocol import (
     CHUNK_BYTES,
@@ -165,14 +166,25 @@ class LocalStore:
             os.utime(self._file(path))
 
     def sweep(self, *, before: datetime) -> int:
-        """Remove temporary files that were last written before that time."""
+        """Remove temporary files and empty directories that were last changed before that time.
+
+        Return the number of files. Directories stay for another minute: a put makes them first, and
+        then its file.
+        """
         removed = 0
         for path, entry in walk(self._root, leftovers=True):
             with contextlib.suppress(FileNotFoundError):
                 if _meta(path, entry.stat()).modified < before:
                     Path(entry.path).unlink()
                     removed += 1
+        remove_empty_directories(self._root, before=before.timestamp() - 60)
         return removed
+
+    def remove_directories(self) -> None:
+        """Remove the store's directory, and those below it, as far as they hold nothing."""
+        remove_empty_directories(self._root, before=math.inf)
+        with contextlib.suppress(OSError):  # it holds something, or is not there
+            self._root.rmdir()
 
     def _file(self, path: str) -> Path:
         return self._root.joinpath(*check_path(path).split("/"))

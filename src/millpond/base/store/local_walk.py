@@ -6,6 +6,8 @@ slash. Whole subtrees that a prefix or a start excludes are not opened.
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -37,6 +39,26 @@ def walk(
                 stack.append(iter(_entries(entry.path, path)))
         elif is_leftover(path) == leftovers and key.startswith(first) and key > behind:
             yield path, entry
+
+
+def remove_empty_directories(root: Path, *, before: float) -> None:
+    """Remove directories below `root` that hold nothing and were last changed before a time.
+
+    A directory that only holds such directories is removed as well.
+    """
+    # All times are read first: a directory that loses an empty one is changed by that.
+    places = [(place, _changed(place)) for place, _, _ in os.walk(root, topdown=False)]
+    for place, changed in places:
+        if place != str(root) and changed < before:
+            with contextlib.suppress(OSError):  # it is in use, or another process has removed it
+                os.rmdir(place)  # noqa: PTH106 - there may be many
+
+
+def _changed(directory: str) -> float:
+    try:
+        return os.stat(directory).st_mtime  # noqa: PTH116
+    except OSError:  # another process has removed it
+        return math.inf
 
 
 def _entries(directory: str | Path, parent: str) -> list[tuple[bytes, str, os.DirEntry[str]]]:

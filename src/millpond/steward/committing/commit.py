@@ -66,17 +66,22 @@ class Committing:
 
     def run(self) -> Committed:
         """Steps 3 to 8."""
-        base = self.scope.work.base
         if not self.scope.work.drafts:
-            self.take_back(None)
-            return Committed(base.txn_seq, base.version, is_empty=True)
+            return self._nothing()
         try:
-            return self._finish(self._pass())
+            tree = self._pass()
+            return self._nothing() if tree is None else self._finish(tree)
         finally:
             self._race.turn.give()
 
-    def _pass(self) -> Tree:
-        """Steps 3 and 4: the tree with the transaction."""
+    def _nothing(self) -> Committed:
+        """End a transaction that has nothing to commit."""
+        base = self.scope.work.base
+        self.take_back(None)
+        return Committed(base.txn_seq, base.version, is_empty=True)
+
+    def _pass(self) -> Tree | None:
+        """Steps 3 and 4: the tree with the transaction; None if others have made all of it."""
         race = self._race
         try:
             self.begin()
@@ -88,7 +93,6 @@ class Committing:
             self._settle(error)
             if race.made is None or not isinstance(error, Exception):
                 raise
-        assert race.made is not None
         return race.made
 
     def _settle(self, error: BaseException) -> None:

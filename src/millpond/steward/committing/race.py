@@ -23,11 +23,14 @@ from millpond.fs.persistence import Commit
 from millpond.fs.rebase import rebase
 from millpond.steward.committing.steps import step
 from millpond.steward.committing.turn import Turn
+from millpond.steward.tables.writing import append_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from millpond.fs.tree import Tree
+    from millpond.fs.working import Draft
+    from millpond.kernel.table import DeltaTable
     from millpond.steward.tables.pending import PendingTable
     from millpond.steward.write import WriteScope
 
@@ -91,6 +94,8 @@ class Race:
             tree = newer
             self._publish(tree)
             self._rebase(tree)
+            if not self.scope.work.drafts:  # others have made all of it
+                return
         raise WriteConflictError(
             f"the pond is busy: {MOST_ATTEMPTS} attempts to commit were overtaken",
             path="/",
@@ -132,12 +137,18 @@ class Race:
         scope = self.scope
         older = scope.work
         scope.work = scope.tree = rebase(older, onto)
+        joined = {row.node_id: node_id for node_id, row in scope.work.joined.items()}
         for key, draft in list(scope.work.drafts.items()):
-            pending = scope.pending.get(key[1])
-            if pending is None or draft.base == older.drafts[key].base or draft.base is None:
+            before, mine = older.drafts.get(key), joined.get(key[1], key[1])
+            pending = scope.pending.get(mine)
+            if pending is None or draft.base is None or (before and draft.base == before.base):
                 continue
             try:
-                pending.restage(scope.pond.tables.open(draft.base))
+                newer = scope.pond.tables.open(draft.base)
+                if mine == key[1]:
+                    pending.restage(newer)
+                else:
+                    self._append(mine, draft, newer)
             except (SchemaError, CommitError) as error:
                 raise WriteConflictError(
                     f"{draft.path} was changed meanwhile: {error.message}",
@@ -147,6 +158,16 @@ class Race:
                 ) from error
             for each in [each for each in scope.work.drafts if each[1] == key[1]]:
                 self._note(each)  # also where it was moved to
+
+    def _append(self, node_id: str, draft: Draft, newer: DeltaTable) -> None:
+        """Append the rows of a table that this transaction has made to one that others made."""
+        scope, base = self.scope, draft.base
+        assert base is not None
+        joined = append_to(newer, scope.pending[node_id], (base.version, draft.row.version))
+        scope.pending[base.node_id] = joined
+        scope.pending.pop(node_id).rollback()
+        row = replace(draft.row, size=sum(add["size"] for add in joined.adds))
+        scope.work.note(replace(draft, row=row))
 
     def _note(self, key: tuple[str, str]) -> None:
         """Have the row of a node name what is staged for it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import SchemaError, StoreError
 from millpond.base.store import open_store
+from millpond.base.store.local import LocalStore
 from millpond.kernel.table import DeltaTable
 from millpond.kernel.write.conflicts import key_of
 from millpond.kernel.write.transaction import Transaction
@@ -110,6 +111,8 @@ def discard(location: str, path: str, settings: Settings | None) -> None:
     try:
         for meta in list(store.list()):
             store.delete(meta.path)
+        if isinstance(store, LocalStore):
+            store.remove_directories()
     except StoreError as error:
         _log.warning("the table of %s in %s is of no use, but could not be removed: %s", path,
                      location, error.message)  # fmt: skip

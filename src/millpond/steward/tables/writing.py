@@ -156,6 +156,25 @@ class Step:
             tx.rollback()
 
 
+def append_to(table: DeltaTable, pending: PendingTable, versions: tuple[int, int]) -> PendingTable:
+    """Append the rows of a new table to another one, and stage that.
+
+    `versions` are those of the node, before and after these rows are written.
+    """
+    rows = pending.stage()
+    joined = PendingTable(table, pending.path, is_new=False)
+    try:
+        ready(joined, rows.schema, Reshaping(), versions=versions)
+        plan = rows.scan().oldest_first().plan()
+        with plan.execute(engine=rows.engine("auto")) as batches:
+            joined.transaction().append(iter(batches))
+        joined.stage()
+    except BaseException:
+        joined.rollback()
+        raise
+    return joined
+
+
 def restore_rows(scope: WriteScope, path: str, old: Row) -> Located:
     """The files of an older version once more, with the columns of then: nothing is copied."""
     found = scope.locate(path)
