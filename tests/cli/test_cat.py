@@ -232,6 +232,10 @@ class TestHost:
         (tmp_path / "a.parquet").write_text("a\n1\n")
         assert "is not Parquet" in full.fails("cat", "host+parquet://./a.parquet", code=12)
 
+    def test_a_name_that_is_too_long_for_a_file_is_only_missing(self, full: Cli) -> None:
+        assert "hint:" in full.fails("cat", "a" * 250, code=6)
+        assert "hint:" in full.fails("cat", f"{'a' * 200}/{'b' * 200}/" * 30, code=6)
+
 
 class TestSql:
     pytestmark = pytest.mark.spark

@@ -101,6 +101,14 @@ class TestMknod:
         assert "pond -v step=" in cli.fails("cat", "/v", code=3)
         assert len(cli.ok("-v", "step=8h", "cat", "/v").splitlines()) == 4
 
+    def test_a_configuration_that_is_not_a_mapping_says_what_it_should_be(
+        self, cli: Cli, tmp_path: Path
+    ) -> None:
+        (tmp_path / "node.yaml").write_text("factory: timeseries-join\nconfig: 1\n")
+        error = cli.fails("mknod", "--config", "node.yaml", "/j", code=3)
+        assert "node.yaml:2: config is not a mapping" in error
+        assert "hint: config: {member: value, …}" in error
+
 
 class TestApply:
     def test_twice_changes_nothing(self, cli: Cli, tmp_path: Path, node: Path) -> None:

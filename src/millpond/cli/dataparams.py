@@ -62,9 +62,16 @@ def looking_here(texts: Sequence[str]) -> Iterator[None]:
         yield
     except PathNotFoundError as error:
         for text in texts:
-            if not text.startswith("/") and error.path == f"/{text}" and Path(text).exists():
+            if not text.startswith("/") and error.path == f"/{text}" and _is_file(text):
                 error.hint = f"the file of this machine is named ./{text}"
         raise
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # a name that is too long, or in a directory that can't be searched
+        return False
 
 
 PLACE = PlaceText()

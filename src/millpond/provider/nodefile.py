@@ -67,7 +67,11 @@ def _spec(document: Document, *, with_path: bool) -> NodeSpec:
             raise document.error(f"{name} is missing, or no text", (name,), hint=f"{name}: …")
     config = given.get("config") or {}
     if not isinstance(config, dict):
-        raise document.error("config is a mapping", ("config",))
+        raise document.error(
+            "config is not a mapping",
+            ("config",),
+            hint="config: {member: value, …}; pond list-factories shows the members",
+        )
     return _checked(given["factory"], config, document, "config", path=given.get("path"))
 
 
