@@ -7,10 +7,9 @@ import math
 import re
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _LOOSE: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -176,12 +175,27 @@ def json_objects(content: bytes) -> list[dict[str, Any]] | None:
 
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
     """Tell whether two tables have the same columns and rows in the same order; NaN equals NaN."""
-    return one.column_names == other.column_names and comparable(one) == comparable(other)
+    return _columns(one) == _columns(other) and comparable(one) == comparable(other)
+
+
+def _columns(rows: pa.Table) -> list[tuple[str, str]]:
+    """Names, and the types of times, whose numbers mean nothing without them."""
+    types = (field.type for field in rows.schema)
+    kinds = (str(kind) if pa.types.is_temporal(kind) else "" for kind in types)
+    return list(zip(rows.column_names, kinds, strict=True))
 
 
 def comparable(rows: pa.Table) -> list[Any]:
     """Rows as values that can be compared: NaN and -0.0 have a text of their own."""
-    return [[_comparable(value) for value in row.values()] for row in rows.to_pylist()]
+    columns = [_numbered(column).to_pylist() for column in rows.columns]
+    return [[_comparable(value) for value in row] for row in zip(*columns, strict=True)]
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and times as numbers: not all of them are dates of Python."""
+    if pa.types.is_date32(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _comparable(value: Any) -> Any:

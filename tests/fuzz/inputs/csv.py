@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tests.fuzz.inputs.case import Case
 from tests.fuzz.inputs.cells import column
@@ -30,7 +30,7 @@ def generate(rng: Random) -> Case:
     if len(names) == 1:  # a row with one empty field is an empty line: nobody counts those
         rows = [row for row in rows if row[0].strip()]
     output = io.StringIO()
-    quoting = csv.QUOTE_ALL if rng.random() < 0.3 else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if rng.random() < 0.3 else csv.QUOTE_MINIMAL
     writer = csv.writer(output, quoting=quoting, lineterminator=rng.choice(["\n", "\n", "\r\n"]))
     writer.writerows([names, *rows])
     content = output.getvalue().encode()
