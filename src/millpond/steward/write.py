@@ -21,6 +21,7 @@ from millpond.steward.committing.commit import Committed, Committing
 from millpond.steward.committing.steps import step
 from millpond.steward.control.process import OPEN
 from millpond.steward.keeping import alive
+from millpond.steward.read import ReadScope
 from millpond.steward.scope import BEGINS_WITH, Scope
 from millpond.steward.tables.evolve import Reshaping
 from millpond.steward.tables.pending import PendingTable
@@ -103,6 +104,14 @@ class WriteScope(Scope):
                 "this transaction belongs to another thread or task",
                 hint="begin one of its own there: pond.write()",
             )
+
+    def base(self) -> ReadScope:
+        """Return the pond without the changes of this transaction, as it found it.
+
+        What is computed from it is cached, and is what the transaction is based on.
+        """
+        self.check()
+        return ReadScope(self.pond, self.work.base)
 
     # The end
 

@@ -32,30 +32,22 @@ def command(context: Context, *, source: str, target: str, after_commits: bool) 
       pond run /etc/materialize/published-daily
     """
     from millpond.cli.doing import doing
-    from millpond.steward.running import run_node
+    from millpond.provider.factories.materialize import refresh
 
     directory = AFTER_COMMITS if after_commits else PLACE
     name = target.strip("/").replace("/", "-")
     node = f"{directory}/50-{name}" if after_commits else f"{directory}/{name}"
-    with context.write("materialize") as tx:
+    with context.write("materialize") as tx, doing(context, f"computing {source}"):
         tx.row(source)
+        refresh(tx, source, target)
         tx.make_directory(directory, parents=True)
         tx.make_factory(node, "materialize", {"source": source, "target": target})
         tx.commit()
-    pond = context.open_pond()
-    try:
-        with doing(context, f"computing {source}"):
-            run_node(pond, node)
-    except BaseException:  # Ctrl-C, too: a node that never worked would only be in the way
-        with context.write("materialize: taken back") as tx:
-            tx.remove(node)
-            tx.commit()
-        raise
-    found = pond.read().stat(target)
+    version = context.read().stat(target).version
     context.out.done(
         f"{target} has the rows of {source}; pond run {node} brings it up to date",
         source=source,
         target=target,
         node=node,
-        version=found.version,
+        version=version,
     )
