@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from millpond.base.errors import PlanError, SchemaError, SqlError, TypeMismatchError
-from millpond.plan.expr import col
+from millpond.plan import aggregates as agg
+from millpond.plan.expr import Named, SortKey, col, lit
 from millpond.plan.make import sql, values
 from millpond.plan.types import LONG, STRING, Struct
 
@@ -19,8 +20,49 @@ def rows(plan: Any) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_string_is_a_column_in_every_argument_of_a_plan() -> None:
+    assert rows(ROWS.select(place="b").head(1)) == [{"place": "q"}]
+    assert rows(ROWS.with_columns(place="b", a="b").select("place", "a").head(1)) == [
+        {"place": "q", "a": "q"}
+    ]
+    assert rows(ROWS.select(Named("place", "b")).head(1)) == [{"place": "q"}]  # type: ignore[arg-type]
+    assert rows(ROWS.sort(SortKey("a", descending=True)).select("a").head(1)) == [{"a": 2}]  # type: ignore[arg-type]
+    assert rows(ROWS.aggregate("b", n=agg.max("a"))) == [{"b": "q", "n": 1}, {"b": "r", "n": 2}]
+    joined = ROWS.select("a").join(ROWS.select(x="a", y="b"), on=[("a", "x")])
+    assert rows(joined.select("y")) == [{"y": "q"}, {"y": "r"}]
+    window = ROWS.window("n", "max", "a", partition_by="b", order_by="a")
+    assert str(window) == str(
+        ROWS.window("n", "max", col("a"), partition_by=col("b"), order_by=col("a"))
+    )
+
+
+def test_a_constant_is_a_literal() -> None:
+    plan = ROWS.select(text=lit("b"), number=3).head(1)  # type: ignore[arg-type]
+    assert rows(plan) == [{"text": "b", "number": 3}]
+    assert rows(ROWS.with_columns(b=lit("b")).select("b").head(1)) == [{"b": "b"}]
+    for build in (ROWS.select, ROWS.with_columns):
+        with pytest.raises(SchemaError, match="no column 'metres'") as error:
+            build(unit="metres")
+        assert "lit('metres')" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: ROWS.sort(1),  # type: ignore[arg-type]
+        lambda: ROWS.top_k(1, 1),  # type: ignore[arg-type]
+        lambda: ROWS.join(ROWS, on=[("a", 1)]),  # type: ignore[list-item]
+        lambda: ROWS.window("n", "row_number", partition_by=[0], order_by="a"),  # type: ignore[list-item]
+        lambda: ROWS.window("n", "row_number", order_by=[0]),  # type: ignore[list-item]
+    ],
+)
+def test_a_bare_constant_is_not_a_key(build: Any) -> None:
+    with pytest.raises(TypeMismatchError, match="a column's name or an expression") as error:
+        build()
+    assert "lit(" in str(error.value.hint)
+
+
 def test_plain_values_are_literals() -> None:
-    assert rows(ROWS.select("a", one=1, text="s").head(1)) == [{"a": 1, "one": 1, "text": "s"}]  # type: ignore[arg-type]
     assert len(rows(ROWS.filter(True))) == 2  # type: ignore[arg-type]
     assert rows(ROWS.filter(None)) == []  # type: ignore[arg-type]
     with pytest.raises(TypeMismatchError):

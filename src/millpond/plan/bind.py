@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
 from millpond.plan import expr as e
+from millpond.plan.arguments import wrong
 from millpond.plan.bound import (
     BoundCall,
     BoundCast,
@@ -223,10 +224,24 @@ def bind_predicate(expr: e.Expr | BoundExpr, schema: Struct) -> BoundExpr:
 
 
 def as_bound(expr: e.Expr | BoundExpr | str, schema: Struct) -> BoundExpr:
-    """Bind what is not bound yet; a string is a column's exact name."""
+    """Bind an argument of a plan's method: a string is a column's exact name, never a constant."""
     if isinstance(expr, BoundExpr):
         return expr
-    return bind(e.col(expr) if isinstance(expr, str) else e.lit(expr), schema)
+    return bind(as_expr(expr), schema)
+
+
+def as_expr(given: e.Expr | str) -> e.Expr:
+    """Return the column that a string names; any other plain value is a constant."""
+    return e.col(given) if isinstance(given, str) else e.lit(given)
+
+
+def as_key(given: e.Expr | BoundExpr | str, argument: str) -> e.Expr | BoundExpr | str:
+    """Refuse a bare constant as a key: `sort(1)` would order nothing."""
+    if not isinstance(given, str | e.Expr | BoundExpr):
+        raise wrong(
+            argument, "a column's name or an expression", given, hint="a constant is lit(...)"
+        )
+    return given
 
 
 def bind_key(key: e.SortKey | e.Expr | BoundSortKey | str, schema: Struct) -> BoundSortKey:
@@ -235,8 +250,9 @@ def bind_key(key: e.SortKey | e.Expr | BoundSortKey | str, schema: Struct) -> Bo
         return key
     _check_one(key)
     if not isinstance(key, e.SortKey):
-        key = e.SortKey(e.col(key) if isinstance(key, str) else e.lit(key))
-    return BoundSortKey(bind(key.expr, schema), key.descending, key.nulls_first)
+        as_key(key, "a sort key")
+        key = e.SortKey(as_expr(key))
+    return BoundSortKey(bind(as_expr(key.expr), schema), key.descending, key.nulls_first)
 
 
 def bind_named(item: e.Named | e.Expr | BoundNamed | str, schema: Struct) -> BoundNamed:
@@ -247,7 +263,7 @@ def bind_named(item: e.Named | e.Expr | BoundNamed | str, schema: Struct) -> Bou
     if isinstance(item, str):
         item = e.col(item)
     if isinstance(item, e.Named):
-        return BoundNamed(item.name, bind(e.lit(item.expr), schema))
+        return BoundNamed(item.name, as_bound(item.expr, schema))
     if isinstance(item, e.PathExpr):
         names = [step.name for step in item.steps if isinstance(step, Name)]
         if names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
-from millpond.base.errors import PlanError
+from millpond.base.errors import PlanError, SchemaError
 from millpond.plan import expr as e
 from millpond.plan.arguments import (
     items_of,
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
     from millpond.plan.aggregates import Measure
     from millpond.plan.arguments import AnySchema
+    from millpond.plan.bound import BoundExpr
     from millpond.plan.joins import JoinChoice
     from millpond.plan.node import Plan
     from millpond.plan.python import RowFilter, StatefulDefinition
+    from millpond.plan.types import Struct
 
 
 class Builders:
@@ -60,25 +62,31 @@ class Builders:
             raise wrong("filter_ordered()", "a row filter", row_filter, hint=hint)
         return FilterOrdered(self._plan, row_filter)
 
-    def select(self, *columns: e.Expr | e.Named | str, **named: e.Expr) -> Plan:
-        """These columns: names, paths, or expressions with a name."""
+    def select(self, *columns: e.Expr | e.Named | str, **named: e.Expr | str) -> Plan:
+        """Return these columns: names, paths, or expressions with a name.
+
+        A string is a column, here and in every argument of a plan's methods; a constant is
+        `lit("text")`: `select("site", place="area", unit=lit("m"))`.
+        """
         from millpond.plan.bind import bind_named
         from millpond.plan.rows import Project
 
-        items = (*columns, *(e.Named(name, expr) for name, expr in named.items()))
-        return Project(self._plan, tuple(bind_named(i, self._plan.schema) for i in items))
+        schema = self._plan.schema
+        items = (*columns, *(_output(name, expr, schema) for name, expr in named.items()))
+        return Project(self._plan, tuple(bind_named(item, schema) for item in items))
 
-    def with_columns(self, **named: e.Expr) -> Plan:
-        """All columns, some of them computed anew or added at the end."""
-        from millpond.plan.bind import bind
-        from millpond.plan.bound import BoundNamed
+    def with_columns(self, **named: e.Expr | str) -> Plan:
+        """Return all columns, some of them replaced, new ones at the end.
+
+        A string is a column, a constant is `lit("text")`.
+        """
+        from millpond.plan.bind import bind_named
         from millpond.plan.rows import Project
 
         schema = self._plan.schema
-        given = {name: e.col(name) for name in schema.names} | {
-            k: e.lit(v) for k, v in named.items()
-        }
-        return Project(self._plan, tuple(BoundNamed(n, bind(x, schema)) for n, x in given.items()))
+        columns = {name: e.Named(name, e.col(name)) for name in schema.names}
+        columns |= {name: _output(name, expr, schema) for name, expr in named.items()}
+        return Project(self._plan, tuple(bind_named(each, schema) for each in columns.values()))
 
     def drop(self, *names: str) -> Plan:
         """All columns but these."""
@@ -238,7 +246,7 @@ class Builders:
             bound,
             function.return_type(tuple(arg.type for arg in bound)),
             None if where is None else bind_predicate(where, schema),
-            tuple(as_bound(key, schema) for key in items_of(partition_by, "partition_by")),
+            _keys(partition_by, schema),
         )
         return StatefulFunction(self._plan, (mapping,))
 
@@ -265,10 +273,28 @@ class Builders:
             )
         bound = None if arg is None else as_bound(arg, schema)
         type_ = window_type(function, None if bound is None else bound.type)
-        keys = tuple(as_bound(key, schema) for key in items_of(partition_by, "partition_by"))
+        keys = _keys(partition_by, schema)
         order = tuple(bind_key(key, schema) for key in items_of(order_by, "order_by"))
         call = WindowCall(name, function, type_, bound, keys, order, *_frame(rows), offset)
         return Window(self._plan, (call,))
+
+
+def _output(name: str, given: e.Expr | str, schema: Struct) -> e.Named:
+    """Name an output column; a string that is not a column may have been meant as a constant."""
+    from millpond.plan.bind import as_expr
+
+    if isinstance(given, str) and given not in schema:
+        hint = f"a constant is lit({given!r}); {schema.near(given)}"
+        raise SchemaError(f"there is no column {given!r} for {name}=", hint=hint)
+    return e.Named(name, as_expr(given))
+
+
+def _keys(given: object, schema: Struct) -> tuple[BoundExpr, ...]:
+    """Bind the keys that rows are grouped by."""
+    from millpond.plan.bind import as_bound, as_key
+
+    items = items_of(given, "partition_by")
+    return tuple(as_bound(as_key(key, "partition_by"), schema) for key in items)
 
 
 def _frame(rows: object) -> tuple[int | None, int | None]:

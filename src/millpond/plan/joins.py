@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from millpond.base.errors import PlanError, SchemaError, TypeMismatchError
 from millpond.plan import expr as e
 from millpond.plan.arguments import items_of, text_of, wrong
-from millpond.plan.bind import as_bound, bind, cast_to
+from millpond.plan.bind import as_bound, as_key, bind, cast_to
 from millpond.plan.bound import BoundExpr, BoundNamed, BoundPath
 from millpond.plan.paths import Name
 from millpond.plan.rows import JOIN_KINDS, Join, JoinKind, Project
@@ -105,6 +105,8 @@ def _check_shared(names: list[str], left: Struct, right: Struct) -> None:
 
 
 def _key(left: Plan, right: Plan, a: e.Expr | str, b: e.Expr | str) -> tuple[BoundExpr, BoundExpr]:
+    for key in (a, b):
+        as_key(key, "join(on=...)")
     first, second = as_bound(a, left.schema), as_bound(b, right.schema)
     found = common_type(first.type, second.type)
     if found is None:
