@@ -345,12 +345,8 @@ def test_old_files_are_removed_young_ones_are_not(pond: Pond, often: None) -> No
     assert dead
     control_upkeep.remove_old(pond.control.log)
     assert all(file.exists() for file in dead)
-    past = (datetime.now(UTC) - timedelta(hours=2)).timestamp()
-    for file in Path(pond.location, "control").rglob("*"):
-        if file.is_file():
-            os.utime(file, (past, past))
     before = pond.control.records()
-    control_upkeep.remove_old(pond.control.log)
+    control_upkeep.remove_old(pond.control.log, datetime.now(UTC) + timedelta(hours=2))
     assert not any(file.exists() for file in dead)
     assert pond.control.records() == before
     # Who knows only a version whose commits are gone goes on behind the others.
@@ -432,6 +428,32 @@ def test_a_pond_that_is_closed_has_nothing_waiting(
     pond.close()
     assert not list(Path(pond.location, "control", "_open").iterdir())
     assert kinds(mp.open(pond.location)) == ["begin", "data_committed", "completed"]
+
+
+def test_maintain_without_retention_leaves_only_what_is_used(pond: Pond, often: None) -> None:
+    for number in range(12):
+        write(pond, f"/f{number}")
+    before = pond.control.records()
+    kept = pond.maintain(dry_run=False)
+    assert not [item for item in kept.garbage if item.kind == "control"]
+    found = pond.maintain(dry_run=False, retention=timedelta(0))
+    assert [item for item in found.garbage if item.kind == "control"]
+    live = pond.control.log.open().files["transaction"]
+    assert len(live) == 1
+    assert [f"{file.parent.name}/{file.name}" for file in files(pond)] == list(live)
+    assert pond.control.records() == before
+
+
+def test_a_file_that_was_live_a_moment_ago_stays(pond: Pond) -> None:
+    for number in range(3):
+        write(pond, f"/f{number}")
+    reader = pond.control.log.open()
+    past = (datetime.now(UTC) - timedelta(hours=2)).timestamp()
+    for file in files(pond):
+        os.utime(file, (past, past))
+    assert control_upkeep.compact(pond.control.log) == 3
+    control_upkeep.remove_old(pond.control.log)
+    assert pond.control.rows_in("transaction", reader).num_rows == 9
 
 
 def test_a_compaction_that_is_overtaken_goes_behind(

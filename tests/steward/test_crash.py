@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,7 @@ from millpond.base.store.local import LocalStore
 from millpond.steward.committing import steps
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from millpond.steward.pond import Pond
 
 
 def places() -> list[tuple[str, int]]:
@@ -121,6 +122,79 @@ def test_killed_at_some_changes_of_the_store(place: str, prepared: Path) -> None
 @pytest.mark.slow
 def test_killed_at_every_change_of_the_store(place: str, prepared: Path) -> None:
     sweep_changes(place, prepared, range(1, 200))
+
+
+SETTINGS = {"fs.inline_bytes": 10, "control.record_reads": True}
+
+
+def killed_when_it_rebuilds(location: str, time: int, when: str) -> None:
+    pond = mp.open(location)
+    Counted(time, when).install()
+    pond.rebuild_control()
+
+
+def recorded(pond: Pond) -> list[dict[str, Any]]:
+    """Everything that the control table has of transactions."""
+    return [row for row in pond.control.records() if row["txn_id"]]
+
+
+def break_control(place: str, broken: str) -> None:
+    """Damage the control table so that its log can't be read, or remove it."""
+    control = Path(place, "control")
+    if broken == "log":
+        (control / "_delta_log" / f"{1:020}.json").write_bytes(b"")
+    elif broken == "log and settings":
+        (control / "_delta_log" / f"{0:020}.json").unlink()
+        shutil.rmtree(control / "_settings")
+    elif broken == "no log":
+        shutil.rmtree(control / "_delta_log")
+
+
+def sweep_rebuild(place: str, broken: str, times: range) -> None:
+    """Kill a rebuild at some of its changes of the store: nothing of the pond is lost."""
+    pond = mp.open(place)
+    pond.control.set(SETTINGS)
+    records, identity = recorded(pond), pond.identity()
+    break_control(place, broken)
+    source = f"{place}-broken"
+    shutil.copytree(place, source)
+    for number in times:
+        for when in ("before", "after"):
+            shutil.rmtree(place)
+            shutil.copytree(source, place)
+            code = run(killed_when_it_rebuilds, place, number, when)
+            assert code in (0, -signal.SIGKILL)
+            pond = mp.open(place)
+            if broken == "":
+                assert recorded(pond) == records
+            if broken != "log and settings":
+                assert {key: pond.control.setting(key) for key in SETTINGS} == SETTINGS
+            if code != 0:
+                pond.rebuild_control()
+            pond = mp.open(place)
+            assert pond.recover().is_clean
+            assert recorded(pond) == records
+            assert pond.identity() == identity
+            assert {key: pond.control.setting(key) for key in SETTINGS} == SETTINGS
+            assert mp.open(place).sync().is_clean
+            assert mp.open(place).fsck().is_sound
+            if code == 0:
+                return
+    pytest.fail("there are more changes than were tried")
+
+
+BROKEN = ("", "log", "log and settings", "no log")
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_killed_at_some_changes_of_a_rebuild(place: str, broken: str) -> None:
+    sweep_rebuild(place, broken, range(2, 200, 5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BROKEN)
+def test_killed_at_every_change_of_a_rebuild(place: str, broken: str) -> None:
+    sweep_rebuild(place, broken, range(1, 200))
 
 
 def killed_when_it_makes_a_pond(location: str, time: int, when: str) -> None:

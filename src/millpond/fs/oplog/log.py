@@ -102,6 +102,45 @@ class RowLog:
         )
         return LogState(0, {}, dict(info))
 
+    def replace(
+        self,
+        schema: Any,
+        new: Sequence[NewFile],
+        *,
+        removed: Iterable[Mapping[str, Any]],
+        name: str,
+        configuration: Mapping[str, str],
+    ) -> int | None:
+        """Make the table again in one commit after all others, and return its version.
+
+        The older log is not read. None if another commit took the version's number.
+        """
+        from millpond.kernel.paths import table_location
+        from millpond.kernel.write.create import described
+        from millpond.kernel.write.replace import begin_again, next_version
+
+        place = table_location(self.location)
+        parts = [self.partition] if self.partition else []
+        state = described(place, schema, parts, configuration, name=name)
+        version, put = next_version(self.store), list[str]()
+        is_done = False
+        try:
+            adds = [self._put(file, put, data_change=True) for file in new]
+            is_done = begin_again(
+                self.store,
+                place,
+                version,
+                state,
+                adds=adds,
+                removes=removed,
+                info={INFO: {}},
+                settings=self.settings,
+            )
+        finally:
+            if not is_done and not self.has(version):
+                self.take_back(put)
+        return version if is_done else None
+
     def table(self, version: int | None = None) -> DeltaTable:
         """The table as the kernel sees it."""
         from millpond.kernel.table import delta_table

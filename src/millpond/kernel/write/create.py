@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CommitError, SchemaError, StoreError
 from millpond.base.store import open_store
-from millpond.kernel.actions import Metadata
+from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.engines import log_engine
 from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.mapping import TableColumns
@@ -65,24 +65,11 @@ def create_table(
         if text is not None:
             text_of(text, f"create_table({what}=)", "a text")
     told = checked_info(info)
-    given, features = asked_features(configuration or {})
-    plain = {k: v for k, v in given.items() if v is not None and k not in _OF_HISTORY}
-    made, known = with_physical_names(Struct(tuple(map(unmapped, schema))), plain)
-    protocol = needed_protocol(made, known, features=features)
-    if is_catalog_managed(protocol):
-        known.setdefault(STATED_TIMES, "true")
-    _check(made, partition_by, known, table)
-    now, txn_id = int(time.time() * 1000), str(uuid.uuid4())
-    metadata = Metadata(
-        id=str(uuid.uuid4()),
-        schema_string=schema_to_json(made),
-        partition_columns=tuple(partition_by),
-        configuration=known,
-        name=name,
-        description=description,
-        created_time=now,
+    protocol, metadata = described(
+        table, schema, partition_by, configuration or {}, name=name, description=description
     )
-    stated = now if known.get(STATED_TIMES, "").lower() == "true" else None
+    now, txn_id = metadata.created_time or 0, str(uuid.uuid4())
+    stated = now if metadata.configuration.get(STATED_TIMES, "").lower() == "true" else None
     commit_info = {
         **({} if stated is None else {"inCommitTimestamp": stated}),
         "timestamp": now,
@@ -115,6 +102,34 @@ def create_table(
     first = LogFile(f"{table}/{meta.path}", LogName("commit", 0, 0), meta.size, millis(meta))
     snapshot = SnapshotBuilder(location).with_log_tail([first]).build(log_engine("auto", settings))
     return DeltaTable(snapshot, settings)
+
+
+def described(
+    table: str,
+    schema: Struct,
+    partition_by: Sequence[str],
+    configuration: Mapping[str, str],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+) -> tuple[Protocol, Metadata]:
+    """Return the protocol and the metadata of a new table."""
+    given, features = asked_features(configuration)
+    plain = {k: v for k, v in given.items() if v is not None and k not in _OF_HISTORY}
+    made, known = with_physical_names(Struct(tuple(map(unmapped, schema))), plain)
+    protocol = needed_protocol(made, known, features=features)
+    if is_catalog_managed(protocol):
+        known.setdefault(STATED_TIMES, "true")
+    _check(made, partition_by, known, table)
+    return protocol, Metadata(
+        id=str(uuid.uuid4()),
+        schema_string=schema_to_json(made),
+        partition_columns=tuple(partition_by),
+        configuration=known,
+        name=name,
+        description=description,
+        created_time=int(time.time() * 1000),
+    )
 
 
 def _check(

@@ -1,4 +1,7 @@
-"""The control table out of the OpLog: `sync` adds what it lacks, `rebuild` makes it anew.
+"""The control table out of the OpLog: `sync` adds what it lacks, `rebuild` makes it again.
+
+The new table is written beside the old one and takes its place in one commit, after which the old
+files are removed: a process that dies on the way leaves the old table or the new one.
 
 The OpLog knows who the pond is and which transactions were committed, by whom and when; of those
 whose commits have left its log it still knows number and time. It does not know settings, reads,
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,11 +26,19 @@ from millpond.base.ids import TxnId
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.persistence import state_of
-from millpond.kernel.names import LOG_DIRECTORY
+from millpond.kernel.names import LAST_CHECKPOINT, LOG_DIRECTORY
 from millpond.steward.committing.recover import Recovery, recover
 from millpond.steward.control.process import is_at_work
-from millpond.steward.control.records import CATEGORY, TRANSACTION, Record, as_json, from_parquet
+from millpond.steward.control.records import (
+    CATEGORY,
+    METADATA,
+    TRANSACTION,
+    Record,
+    as_json,
+    from_parquet,
+)
 from millpond.steward.control.settings import IDENTITY
+from millpond.steward.control.upkeep import removal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,29 +117,29 @@ def _is_left(records: Sequence[Record]) -> bool:
 
 
 def rebuild(pond: Pond) -> Rebuilt:
-    """Make the control table anew. Nobody else may write to the pond meanwhile."""
+    """Make the control table again. No other process may write to the pond meanwhile."""
     control, store = pond.control, pond.control.log.store
     kept, unreadable, old = _salvaged(pond)
     settings = control.file.read()
     if settings is None:
-        said = sorted((r for r in kept if r.key is not None), key=lambda r: r.timestamp)
-        settings = {str(r.key): r.value for r in said if r.value is not None}
+        stored = sorted((r for r in kept if r.key is not None), key=lambda r: r.timestamp)
+        settings = {str(r.key): r.value for r in stored if r.value is not None}
     settings |= pond.oplog.identity()
     seqs = {record.txn_seq for record in kept}
     opened = set(control.open.all())
     missing = [e for e in committed(pond) if e.txn_seq not in seqs and e.txn_id not in opened]
     records = [record for record in kept if record.record_category == TRANSACTION]
     records += [record for entry in missing for record in entry.records()]
-    # Until the new table is there, the files of the old one are, and all can begin anew.
-    for meta in sorted(store.list(f"{LOG_DIRECTORY}/"), key=lambda m: m.path, reverse=True):
-        store.delete(meta.path)
-    control.file.clear()
-    control.restart()
-    if records:
-        control.add(records)
-    control.note(settings)
-    for path in old:
-        store.delete(path)
+    records += [
+        Record(record_category=METADATA, record_type="set", key=key, value=value)
+        for key, value in settings.items()
+    ]
+    log = [meta.path for meta in store.list(f"{LOG_DIRECTORY}/")]
+    now = time.time_ns() // 1000
+    control.replace(records, [removal(_category(path), path, now) for path in old])
+    for path in (*log, *old):
+        if path != f"{LOG_DIRECTORY}/{LAST_CHECKPOINT}":
+            store.delete(path)
     changed = sum(not key.startswith(IDENTITY) for key in settings)
     return Rebuilt(tuple(e.txn_seq for e in missing), len(kept), changed, tuple(unreadable))
 
@@ -139,9 +151,8 @@ def _salvaged(pond: Pond) -> tuple[list[Record], list[str], list[str]]:
     unreadable, old = [], []
     for meta in list(store.list(f"{CATEGORY}=")):
         old.append(meta.path)
-        category = meta.path.partition("/")[0].removeprefix(f"{CATEGORY}=")
         try:
-            rows = from_parquet(store.get(meta.path), category).to_pylist()
+            rows = from_parquet(store.get(meta.path), _category(meta.path)).to_pylist()
         except (pa.ArrowException, MillpondError, OSError) as error:
             _log.warning("%s of the control table can't be read: %s", meta.path, error)
             unreadable.append(meta.path)
@@ -151,6 +162,10 @@ def _salvaged(pond: Pond) -> tuple[list[Record], list[str], list[str]]:
             key = (record.txn_id, record.record_type, record.timestamp, record.key, record.value)
             found[key] = record
     return sorted(found.values(), key=lambda r: r.timestamp), unreadable, old
+
+
+def _category(path: str) -> str:
+    return path.partition("/")[0].removeprefix(f"{CATEGORY}=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,8 +110,3 @@ class SettingsFile:
         for meta in list(self._store.list(f"{DIRECTORY}/")):
             if meta.path < path:
                 self._store.delete(meta.path)
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        for meta in list(self._store.list(f"{DIRECTORY}/")):
-            self._store.delete(meta.path)

@@ -66,8 +66,8 @@ KNOWN_SECONDS: Final = 10.0
 """So long settings are taken as they were last read."""
 PROPERTIES: Final = {
     "delta.checkpointInterval": "1000000",  # it is written when files are
-    "delta.logRetentionDuration": "interval 1 hour",
-    "delta.deletedFileRetentionDuration": "interval 1 hour",
+    "delta.logRetentionDuration": "interval 10 minutes",
+    "delta.deletedFileRetentionDuration": "interval 10 minutes",
 }
 _log = logging.getLogger("millpond.steward")
 
@@ -112,10 +112,23 @@ class Control:
                 SCHEMA, {}, name="control", configuration=PROPERTIES
             ).version
 
-    def restart(self) -> None:
-        """Make the table where it was before."""
-        self._version = self._known = None
-        self.create()
+    def replace(
+        self, records: Sequence[Record], removed: Sequence[Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Make the table again with these records alone, and return its settings."""
+        rows = [self._stamped(record) for record in records]
+        files = _files(rows)
+        version = self.log.replace(
+            SCHEMA, files, removed=removed, name="control", configuration=PROPERTIES
+        )
+        if version is None:
+            raise PondError(
+                "another process has just written to the control table",
+                hint="stop other writers of the pond, then try again",
+            )
+        self._version = version
+        self.keep_settings()
+        return self.metadata()
 
     def newest_version(self) -> int:
         """The table's newest version, as the names in its log say: nothing else is read."""
@@ -227,10 +240,7 @@ class Control:
 
     def add(self, rows: Sequence[Record], *, attempts: int = MOST_ATTEMPTS) -> bool:
         """Put rows into the table, as they are; whether that went, if few attempts are made."""
-        parts: dict[str, list[Record]] = {}
-        for row in rows:
-            parts.setdefault(row.record_category, []).append(row)
-        files = [NewFile({CATEGORY: p}, to_parquet(r), len(r)) for p, r in parts.items()]
+        files = _files(rows)
         now, txn_id = to_micros(self._clock.now()), str(uuid.uuid4())
         if self._version is None:
             self._version = self.newest_version()
@@ -391,6 +401,14 @@ class Control:
         state = self.log.open()
         self.file.write(state.version, self.metadata_rows(state))
         self._known = None
+
+
+def _files(rows: Sequence[Record]) -> list[NewFile]:
+    """Records as one file for each category."""
+    parts: dict[str, list[Record]] = {}
+    for row in rows:
+        parts.setdefault(row.record_category, []).append(row)
+    return [NewFile({CATEGORY: p}, to_parquet(r), len(r)) for p, r in parts.items()]
 
 
 def _still_open(opened: Mapping[str, Sequence[Record]], rows: pa.Table) -> list[pa.Table]:

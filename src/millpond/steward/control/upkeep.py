@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from millpond.fs.oplog.log import LogState, NewFile
 from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.write.checkpoint import write_checkpoint
 from millpond.kernel.write.clean import clean_log
+from millpond.kernel.write.state import Tombstones
 from millpond.steward.control.records import CATEGORY, from_parquet, stored_columns, write_table
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def _exchanged(
 ) -> bool:
     """Commit behind whatever others append; not if another one has compacted meanwhile."""
     now = time.time_ns() // 1000
-    removed = [_remove(category, path, now) for category, path in gone]
+    removed = [removal(category, path, now) for category, path in gone]
     txn_id = str(uuid.uuid4())
     for _ in range(MOST_ATTEMPTS):
         made = log.commit(
@@ -73,7 +75,8 @@ def _exchanged(
     return False
 
 
-def _remove(category: str, path: str, micros: int) -> dict[str, Any]:
+def removal(category: str, path: str, micros: int) -> dict[str, Any]:
+    """Return the action that removes a file from the table."""
     return {
         "path": path,
         "deletionTimestamp": micros // 1000,
@@ -83,23 +86,31 @@ def _remove(category: str, path: str, micros: int) -> dict[str, Any]:
     }
 
 
-def find_old(log: RowLog) -> list[str]:
-    """What has not been live for a while: files, and commits of the log."""
+def find_old(log: RowLog, before: datetime | None = None) -> list[str]:
+    """Return what has not been live for a while: files, and commits of the log.
+
+    That is as long as the table's properties say, or since `before` where that is later.
+    """
     table = log.table()
-    keep = duration_millis(table.metadata, DELETED_FILES) or 0
-    before = time.time() - keep / 1000
-    live = set(table.files(columns=("path",)).to_arrow()["path"].to_pylist())
+    now = time.time()
+    keep = (duration_millis(table.metadata, DELETED_FILES) or 0) / 1000
+    cutoff = max(now - keep, before.timestamp() if before is not None else 0.0)
+    needed = set(table.files(columns=("path",)).to_arrow()["path"].to_pylist())
+    # Readers may still be at what was live a moment ago, however old the file is.
+    removed = Tombstones(table.snapshot, int(cutoff * 1000) - 1).batches(table.log_engine("auto"))
+    needed |= {row["path"] for batch in removed for row in batch.column("remove").to_pylist()}
     old = [
         meta.path
         for meta in log.store.list(f"{CATEGORY}=")
-        if meta.path not in live and meta.modified.timestamp() < before
+        if meta.path not in needed and meta.modified.timestamp() < cutoff
     ]
-    return [*old, *clean_log(table, dry_run=True).paths]
+    moment = datetime.fromtimestamp(cutoff, UTC)
+    return [*old, *clean_log(table, before=moment, dry_run=True).paths]
 
 
-def remove_old(log: RowLog) -> int:
+def remove_old(log: RowLog, before: datetime | None = None) -> int:
     """Delete it; how many objects that were."""
-    old = find_old(log)
+    old = find_old(log, before)
     for path in old:
         log.store.delete(path)
     return len(old)

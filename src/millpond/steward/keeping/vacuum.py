@@ -95,7 +95,7 @@ class _Vacuum:
         yield from self._tables()
         yield from self._blobs()
         yield from self._results()
-        for path in find_old(self.pond.control.log):
+        for path in find_old(self.pond.control.log, self.before):
             known = self.objects.get(f"control/{path}")
             yield Garbage("control", f"control/{path}", known.size if known is not None else 0)
 
