@@ -111,3 +111,24 @@ def test_what_is_not_used_is_removed_by_upkeep(pond: Pond) -> None:
     pond.maintain(retention=timedelta(days=7), dry_run=False)
     assert results(place) == used
     assert rows_of(mp.open(place), "/other/s/res=2h.series") == [{"timestamp": at(0), "x.max": 799}]
+
+
+def test_nobody_else_can_read_what_was_computed(
+    pond: Pond, common: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = common / "private.csv"
+    private.write_text("timestamp,level\n2026-01-01T00:00:00Z,42\n")
+    private.chmod(0o600)
+    make(pond, "/seen", "timeseries-join", inputs=[{"pattern": f"host+csv://{private}"}])
+    assert [row["level"] for row in rows_of(pond, "/seen")] == [42]
+    rows_of(pond, "/r/s/res=1h.series")
+
+    kinds = [place for place in Path(pond.location, "cache").iterdir() if place.name != "index"]
+    files = [file for kind in kinds for file in kind.rglob("*") if file.is_file()]
+    assert {file.parent.name for file in files} >= {"images", "partials"}
+    assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o600"}
+    monkeypatch.setenv("XDG_CACHE_HOME", str(common / "own"))
+    (common / "own").mkdir()
+    (common / "own").chmod(0o777)
+    with without_rights():  # which then computes for itself
+        assert rows_of(mp.open(pond.location), "/r/s/res=1h.series") == SUMS

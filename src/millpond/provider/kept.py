@@ -1,8 +1,9 @@
 """`Kept`: results under `cache/`, each named by the key of what it was computed from.
 
 They are derived and disposable: deleting them loses nothing. A result is a Parquet file that is
-there as a whole or not at all, so two processes that compute the same do no harm. Who may not write
-into the pond keeps results in a directory of the user's own.
+there as a whole or not at all, so two processes that compute the same do no harm. Only the user
+that computed a result can read it (mode 0600): an input may be a private file of this machine.
+Other users, and those that can't write into the pond, keep results in a directory of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from millpond.base.errors import ObjectNotFoundError, StoreAccessError, StoreError
 from millpond.base.store import open_store
+from millpond.base.store.local import LocalStore
 from millpond.plan.sources import File, Scan
 from millpond.provider.rows import key_of
 
@@ -82,7 +84,7 @@ class Places:
         except RuntimeError:
             return None
         directory = str(home / "millpond" / key_of(self.pond.location)[:16])
-        return Place(open_store(directory, durable=False), directory)
+        return Place(open_store(directory, durable=False, private=True), directory)
 
     def all(self) -> Iterator[Place]:
         """Those that may have results, the likeliest first."""
@@ -111,6 +113,8 @@ class Kept:
                 meta = place.store.head(name)
             except ObjectNotFoundError:
                 continue
+            if _is_of_another(place.store, name):
+                continue
             self.counts.found += 1
             if datetime.now(UTC) - meta.modified > TOUCHED_AFTER:
                 _touch(place.store, name)
@@ -122,14 +126,15 @@ class Kept:
         for place in self._places.all():
             try:
                 return place.store.get(self._name(key, "json")).decode()
-            except ObjectNotFoundError:
+            except (ObjectNotFoundError, StoreAccessError):
                 continue
         return None
 
     def write_text(self, key: str, text: str) -> None:
         """Keep a note; who can't, does without."""
         try:
-            self._put(lambda store: store.put(self._name(key, "json"), text.encode(), mode=_OVER))
+            name = self._name(key, "json")
+            self._put(name, lambda store: store.put(name, text.encode(), mode=_OVER))
         except StoreError as error:
             _log.info("a note could not be kept: %s", error.message)
 
@@ -168,21 +173,23 @@ class Kept:
 
     def _keep_bytes(self, key: str, content: bytes) -> Result:
         name = self._name(key)
-        place, meta = self._put(lambda store: store.put(name, content, mode=_OVER))
+        place, meta = self._put(name, lambda store: store.put(name, content, mode=_OVER))
         return Result(key, f"{place.location}/{name}", meta.size)
 
     def keep_file(self, key: str, file: Path) -> Result:
         """Take over a Parquet file that was written already."""
         name = self._name(key)
-        place, meta = self._put(lambda store: store.put_file(name, file, mode=_OVER))
+        place, meta = self._put(name, lambda store: store.put_file(name, file, mode=_OVER))
         return Result(key, f"{place.location}/{name}", meta.size)
 
-    def _put(self, put: Callable[[Store], ObjectMeta]) -> tuple[Place, ObjectMeta]:
+    def _put(self, name: str, put: Callable[[Store], ObjectMeta]) -> tuple[Place, ObjectMeta]:
         """In the pond, or else in the user's own place."""
+        pond, own = self._places.pond, self._places.own
+        if own is not None and _is_of_another(pond.store, name):
+            return own, put(own.store)
         try:
-            return self._places.pond, put(self._places.pond.store)
+            return pond, put(pond.store)
         except StoreAccessError as error:
-            own = self._places.own
             if own is None:
                 raise
             _log.info("results are kept in %s: %s", own.location, error.message)
@@ -260,6 +267,15 @@ def _is_number(type_: pa.DataType) -> bool:
     import pyarrow.types as at
 
     return bool(at.is_integer(type_) or at.is_floating(type_) or at.is_temporal(type_))
+
+
+def _is_of_another(store: Store, name: str) -> bool:
+    """Return whether a result is there that another user computed and this one can't read."""
+    if not isinstance(store, LocalStore):
+        return False
+    file = store.root / name
+    is_effective = os.access in os.supports_effective_ids
+    return not os.access(file, os.R_OK, effective_ids=is_effective) and file.exists()
 
 
 def _touch(store: Store, name: str) -> None:

@@ -3,6 +3,7 @@
 A put writes a temporary file next to its target, syncs it, gives it the final name in one step
 (`os.link`, which fails if the name is taken, or `os.replace`) and syncs the directory. A store that
 is not `durable` leaves out the syncs: a crash of the process is survived, a loss of power is not.
+Files of a `private` one can be read by their owner alone, whatever the umask.
 Where a filesystem has no hard links, "create" is refused: every way around them (reserve the name
 first, lock files) shows readers an empty object or survives a crash as a lock that nobody holds.
 
@@ -44,9 +45,12 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 class LocalStore:
     """Objects as files under a directory, which is made by the first put."""
 
-    def __init__(self, root: str | os.PathLike[str], *, durable: bool = True) -> None:
+    def __init__(
+        self, root: str | os.PathLike[str], *, durable: bool = True, private: bool = False
+    ) -> None:
         self._root = Path(root).expanduser().absolute()
         self._is_durable = durable
+        self._file_mode = 0o600 if private else 0o666
         self._directories = Directories(self._root, durable=durable)
         with translated("", root=self._root):
             is_taken = self._root.exists() and not self._root.is_dir()
@@ -195,7 +199,7 @@ class LocalStore:
             temp = target.parent / f"{TEMP_PREFIX}{os.urandom(12).hex()}"
             try:
                 self._directories.make(target.parent)
-                os.close(os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+                os.close(os.open(temp, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._file_mode))
             except FileNotFoundError:
                 # Somebody removed the directory, or one above it, since we made it.
                 self._directories.forget()

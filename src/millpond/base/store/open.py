@@ -19,11 +19,16 @@ _ALLOWED = ("a path", "file://", "memory://", "s3://", *(f"{scheme}://" for sche
 
 
 def open_store(
-    location: str | os.PathLike[str], *, settings: Settings | None = None, durable: bool = True
+    location: str | os.PathLike[str],
+    *,
+    settings: Settings | None = None,
+    durable: bool = True,
+    private: bool = False,
 ) -> Store:
     """Open the store at a path or URL; nothing is read or written yet.
 
     What can be made again need not be `durable`: a local store then does not wait for the disk.
+    What a `private` local store writes only its owner can read.
 
     >>> open_store("memory://example").url
     'memory://example'
@@ -36,10 +41,10 @@ def open_store(
     url = location if isinstance(location, str) else location.__fspath__()
     match = _SCHEME.match(url)
     if match is None:
-        return _open_local(url, durable=durable)
+        return _open_local(url, durable=durable, private=private)
     scheme, rest = match[1].lower(), url[match.end() :]
     if scheme == "file":
-        return _open_local(_file_path(rest), durable=durable)
+        return _open_local(_file_path(rest), durable=durable, private=private)
     if scheme == "memory":
         from millpond.base.store.memory import MemoryStore
 
@@ -57,12 +62,12 @@ def open_store(
     raise ConfigError(f"there is no store for '{scheme}://'", hint=f"use {', '.join(_ALLOWED)}")
 
 
-def _open_local(path: str, *, durable: bool) -> Store:
+def _open_local(path: str, *, durable: bool, private: bool) -> Store:
     from millpond.base.store.local import LocalStore
 
     if not path:
         raise ConfigError("the location of the store is empty", hint="'.' is this directory")
-    return LocalStore(path, durable=durable)
+    return LocalStore(path, durable=durable, private=private)
 
 
 def _file_path(rest: str) -> str:

@@ -221,7 +221,8 @@ class Derivation:
         from millpond.base.store import open_store
 
         pond = self.scope.pond
-        store = open_store(pond.location, settings=pond.settings, durable=False)
+        # A file of this machine that only its owner can read may be among the inputs.
+        store = open_store(pond.location, settings=pond.settings, durable=False, private=True)
         return Kept(Places(store, pond.location), "results")
 
 
