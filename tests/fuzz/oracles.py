@@ -179,15 +179,29 @@ def same_rows(one: pa.Table, other: pa.Table) -> bool:
 
 
 def _columns(rows: pa.Table) -> list[tuple[str, str]]:
-    """Names, and the types of times, whose numbers mean nothing without them."""
-    types = (field.type for field in rows.schema)
-    kinds = (str(kind) if pa.types.is_temporal(kind) else "" for kind in types)
+    """Names, and the kinds of times, whose numbers mean nothing without them."""
+    kinds = (
+        str(column.type) if _is_temporal(column) else "" for column in map(_plain, rows.columns)
+    )
     return list(zip(rows.column_names, kinds, strict=True))
+
+
+def _is_temporal(column: pa.ChunkedArray) -> bool:
+    return bool(pa.types.is_temporal(column.type))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values without a dictionary; moments in microseconds, their zone being only for showing."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", None if column.type.tz is None else "UTC"))
+    return column
 
 
 def comparable(rows: pa.Table) -> list[Any]:
     """Rows as values that can be compared: NaN and -0.0 have a text of their own."""
-    columns = [_numbered(column).to_pylist() for column in rows.columns]
+    columns = [_numbered(_plain(column)).to_pylist() for column in rows.columns]
     return [[_comparable(value) for value in row] for row in zip(*columns, strict=True)]
 
 

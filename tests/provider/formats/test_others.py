@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import struct
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,6 +43,40 @@ class TestBinary:
             assert table("arrow+gzip:///a", gzip.compress(sink.getvalue())) == data
         with pytest.raises(SourceError, match="/a is neither a file nor a stream of Arrow"):
             rows("arrow:///a", b"what else, this is no Arrow")
+
+    @pytest.mark.parametrize("make", [pa.ipc.new_file, pa.ipc.new_stream])
+    @pytest.mark.parametrize(
+        ("column", "good", "bad"),
+        [
+            (
+                pa.array([[7], [8, 9]]),
+                struct.pack("<3i", 0, 1, 3),
+                struct.pack("<3i", 0, 1 << 30, 3),
+            ),
+            (pa.array(["a", "bc"]), struct.pack("<3i", 0, 1, 3), struct.pack("<3i", 0, 1 << 30, 3)),
+            (pa.array(["text"]), b"text", b"\xff\xfe\xff\xfe"),
+            (
+                pa.array(["x", "y", "z"]).dictionary_encode(),
+                struct.pack("<3i", 0, 1, 2) + bytes(4),
+                struct.pack("<3i", 0, 1 << 30, 2) + bytes(4),
+            ),
+        ],
+        ids=["list", "string", "not text", "dictionary"],
+    )
+    def test_arrow_that_would_crash_the_process(
+        self, make: Any, column: pa.Array, good: bytes, bad: bytes
+    ) -> None:
+        batch = pa.record_batch([column], names=["c"])
+        sink = io.BytesIO()
+        with make(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        content = sink.getvalue()
+        assert table("arrow:///a", content).num_rows == len(column)
+        changed = content[::-1].replace(good[::-1], bad[::-1], 1)[::-1]  # the rows come last
+        assert changed != content
+        with pytest.raises(SourceError, match="/a has a batch that is not valid Arrow") as caught:
+            table("arrow:///a", changed)
+        assert caught.value.hint
 
 
 COMMON = '127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /a.gif HTTP/1.0" 200 2326'

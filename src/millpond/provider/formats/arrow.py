@@ -51,7 +51,22 @@ class Arrow(Format[ArrowOptions]):
                 hint="check what has written it; Feather of version 1 is not read",
             ) from error
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
-        return Parsed(reader.schema, closing(stream, batches))
+        return Parsed(reader.schema, closing(stream, _checked(source, batches)))
+
+
+def _checked(source: Source, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches whose offsets, lengths and text are valid: others could crash the process."""
+    import pyarrow as pa
+
+    for batch in batches:
+        try:
+            batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise source.failed(
+                f"has a batch that is not valid Arrow: {error}",
+                hint="it is damaged, or what has written it breaks the rules of the format",
+            ) from error
+        yield batch
 
 
 def closing(stream: IO[bytes], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
