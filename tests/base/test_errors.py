@@ -59,6 +59,7 @@ EXAMPLES: list[MillpondError] = [
     errors.ScopeError("m", hint="h"),
     errors.WriteConflictError("m", path="/p", txn_seq=3, hint="h"),
     errors.IntegrityError("m", path="/p", hint="h"),
+    errors.DamagedFileError("m", engine="e", path="p", hint="h"),
     errors.PostCommitError("m", hint="h"),
     errors.UrlError("m", url="u", hint="h"),
     errors.PathError("m", path="/p", hint="h"),

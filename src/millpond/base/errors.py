@@ -21,6 +21,7 @@
     │   ├── RunCancelledError                 the run was stopped before its end
     │   ├── EvaluationError (ArithmeticError) overflow, division by zero, a bad cast: data decides
     │   └── SourceError                       a file that a plan names is missing or unreadable
+    │       └── DamagedFileError (IntegrityError)    it does not hold what was written
     ├── DeltaError (RuntimeError)             a Delta table can't be read or written
     │   ├── TableNotFoundError (FileNotFoundError)   there is no log
     │   ├── VersionNotFoundError (LookupError)       the log does not reach this version or time
@@ -438,6 +439,16 @@ class IntegrityError(PondError, ValueError):
     def __init__(self, message: str, *, path: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.path = path
+
+
+class DamagedFileError(SourceError, IntegrityError):
+    """A file that a plan names does not hold what was written."""
+
+    def __init__(self, message: str, *, engine: str, path: str, hint: str | None = None) -> None:
+        MillpondError.__init__(self, message, hint=hint)
+        self.engine = engine
+        self.path = path
+        self.missing = False
 
 
 class PostCommitError(PondError):

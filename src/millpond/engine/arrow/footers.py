@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
+from millpond.base.seals import BrokenSealError, mark_in
 from millpond.engine.arrow.source.bounds import Bounds, bounds_of, leaf_statistics
 from millpond.engine.arrow.source.described import open_parquet
-from millpond.engine.arrow.source.files import local_path, unreadable
+from millpond.engine.arrow.source.files import local_path, not_as_written, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.rowgroup import READ_ERRORS
 from millpond.plan import types as t
@@ -86,9 +87,12 @@ def _footer(path: str, files: Files) -> Footer:
     file = files.open(path)
     try:
         size = file.size()
-        parquet = open_parquet(file, remote=local_path(path) is None)
+        remote = local_path(path) is None
+        parquet, _ = open_parquet(file, remote=remote, required=mark_in(path))
         schema = parquet.schema_arrow
         layout = Layout(path, schema, parquet.metadata.num_columns)
+    except BrokenSealError as error:
+        raise not_as_written(path, str(error)) from error
     except READ_ERRORS as error:
         raise unreadable(path, error) from error
     finally:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.errors import ObjectExistsError, TypeMismatchError
+from millpond.base.seals import seal_file
 from millpond.kernel.partitions import directory, write_value
 from millpond.kernel.paths import encode
 from millpond.kernel.write.physical import arrow_schema, renamed
@@ -162,8 +163,9 @@ class _OpenFile:
         physical = [target.columns.physical_name(target.columns.schema.field(n)) for n in names]
         self.target = target
         self.values = dict(zip(physical, key, strict=True))
-        name = f"part-00000-{uuid.uuid4()}-c000.{CODEC}.parquet"
+        name = f"part-00000-{uuid.uuid4()}-c000"
         self.path = "/".join(p for p in (target.subdirectory, _folder(self.values), name) if p)
+        """What its path begins with; the mark of its seal follows."""
         self.stats = FileStatistics(target.leaves)
         self.held: list[pa.RecordBatch] = []
         self.held_rows = self.held_bytes = 0
@@ -173,7 +175,11 @@ class _OpenFile:
             os.close(handle)
             self.local = Path(name)
             self.writer = pq.ParquetWriter(
-                self.local, self.schema, compression=CODEC, write_page_index=True
+                self.local,
+                self.schema,
+                compression=CODEC,
+                write_page_index=True,
+                write_page_checksum=True,
             )
 
     @property
@@ -200,12 +206,13 @@ class _OpenFile:
         self.flush()
         with on_this_machine(self.path):
             self.writer.close()
-        self.target.put.append(self.path)
+            path = f"{self.path}.{seal_file(self.local)}.{CODEC}.parquet"
+        self.target.put.append(path)
         digest = file_digest(self.local)
-        meta = put_own(self.target.store, self.path, self.local)
+        meta = put_own(self.target.store, path, self.local)
         self.local.unlink(missing_ok=True)
         return WrittenFile(
-            self.path,
+            path,
             self.values,
             meta.size,
             int(meta.modified.timestamp() * 1000),

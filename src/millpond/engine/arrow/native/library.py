@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 PATH: Final = Path(__file__).with_name("_pages.so")
-PAGE_FACTS: Final = 9
+PAGE_FACTS: Final = 10
 
 _FUNCTIONS: Final = {
-    "pages": 4,
+    "headers": 4,
     "open": 6,
     "pick": 10,
     "plain": 11,
@@ -31,12 +31,14 @@ _FUNCTIONS: Final = {
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled functions; None if there are none."""
+    """The compiled functions; None if there are none, or not all of them."""
     if sys.byteorder != "little" or not PATH.exists():
         return None
     found = ctypes.CDLL(str(PATH))
     for name, count in _FUNCTIONS.items():
-        function = getattr(found, f"millpond_{name}")
+        function = getattr(found, f"millpond_{name}", None)
+        if function is None:  # compiled from an earlier `pages.c`
+            return None
         function.argtypes = [ctypes.c_int64] * count
         function.restype = ctypes.c_int64
     return found

@@ -94,17 +94,19 @@ static int read_struct(cursor *from, int64_t found[NO_FIELD][NO_FIELD]) {
 /* What is said of each page of a column chunk: its kind, how many values it has, how they and their
  * levels are encoded, how long the levels of a page of the second version are (-1: they say it
  * themselves), whether it is packed, its size when unpacked, where its bytes begin and where they
- * end. Gives the number of pages, of which at most `room` are described. */
-enum { PAGE_FACTS = 9 };
+ * end, and their CRC-32 (-1: none). Gives the number of pages, of which at most `room` are described. */
+enum { PAGE_FACTS = 10 };
 
 EXPORTED
-int64_t millpond_pages(const uint8_t *chunk, int64_t size, int64_t (*pages)[PAGE_FACTS], int64_t room) {
+int64_t millpond_headers(const uint8_t *chunk, int64_t size, int64_t (*pages)[PAGE_FACTS], int64_t room) {
     cursor from = {chunk, chunk + size};
     int64_t count = 0;
     for (; from.at < from.end; count++) {
         int64_t found[NO_FIELD][NO_FIELD];
         memset(found, -1, sizeof found);
+        found[0][4] = INT64_MIN; /* a CRC is any number of 32 bits, -1 among them */
         if (read_struct(&from, found)) return DAMAGED;
+        int64_t crc = found[0][4] == INT64_MIN ? -1 : (int64_t)(uint32_t)found[0][4];
         int64_t kind = found[0][1], unpacked = found[0][2], stored = found[0][3];
         int64_t values, encoding, level_encoding = 3, levels = -1, is_packed = 1;
         switch (kind) {
@@ -128,7 +130,7 @@ int64_t millpond_pages(const uint8_t *chunk, int64_t size, int64_t (*pages)[PAGE
         from.at += stored;
         if (count < room) {
             int64_t facts[PAGE_FACTS] = {kind, values, encoding, level_encoding, levels,
-                                         is_packed, unpacked, start, start + stored};
+                                         is_packed, unpacked, start, start + stored, crc};
             memcpy(pages[count], facts, sizeof facts);
         }
     }

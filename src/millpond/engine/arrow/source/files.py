@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from millpond.base.errors import MillpondError, SourceError
+from millpond.base.errors import DamagedFileError, MillpondError, SourceError
 from millpond.engine.arrow.source.unused import Unused
 
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ def unfit(path: str, column: str, message: str) -> SourceError:
         engine=ENGINE,
         path=path,
         hint="correct the schema that it is read by, or leave the column out",
+    )
+
+
+def not_as_written(path: str, what: str) -> DamagedFileError:
+    """Return the error for a file whose seal does not fit it."""
+    return DamagedFileError(
+        f"{path} is damaged: {what}",
+        engine=ENGINE,
+        path=path,
+        hint="restore the file from a backup, or write its rows again; pond fsck finds all damage",
     )
 
 

@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.seals import BrokenSealError, mark_in
 from millpond.engine.arrow.source.bounds import ALL_NULL, Bounds, constant_bounds, leaf_bounds
 from millpond.engine.arrow.source.calendar import OldCalendar
-from millpond.engine.arrow.source.described import open_parquet
+from millpond.engine.arrow.source.checked import CheckedSeal
+from millpond.engine.arrow.source.described import open_parquet, reader_of
 from millpond.engine.arrow.source.entry import repeated
-from millpond.engine.arrow.source.files import local_path, unfit, unreadable
+from millpond.engine.arrow.source.files import local_path, not_as_written, unfit, unreadable
 from millpond.engine.arrow.source.leaves import Layout
 from millpond.engine.arrow.source.longtext import joined
 from millpond.engine.arrow.source.misfit import Misfit
@@ -61,11 +63,16 @@ class ParquetSource:
         self.context = context
         self.file = context.files.open(path)
         try:
-            self.parquet = self._reader(self.file)
+            self.parquet, seal = open_parquet(
+                self.file, remote=self._is_remote, required=mark_in(path)
+            )
             self.metadata = self.parquet.metadata
             schema = self.parquet.schema_arrow
             self._calendar = OldCalendar.of(self.metadata, path, columns)
             self.layout = Layout(path, schema, self.metadata.num_columns, columns)
+        except BrokenSealError as error:
+            context.files.release(self.file)
+            raise not_as_written(path, str(error)) from error
         except READ_ERRORS as error:
             context.files.release(self.file)
             raise unreadable(path, error) from error
@@ -74,9 +81,13 @@ class ParquetSource:
             own = Struct(tuple(field for field in columns if field.name not in constants))
             self.layout.require(own)
         # Of remote files, pyarrow fetches what it needs ahead, together; old dates are shifted.
-        by_pages = local_path(path) is not None and self._calendar is None
+        by_pages = not self._is_remote and self._calendar is None
+        # Of remote files, the checksums of pages are verified, as pyarrow fetches them.
+        self.seal = (
+            None if seal is None or self._is_remote else CheckedSeal(path, self.metadata, seal)
+        )
         self.stored = StoredLeaves(
-            self.metadata, self.layout, context.library if by_pages else None
+            self.metadata, self.layout, context.library if by_pages else None, self.seal
         )
         self._selected: dict[int, tuple[int, ...]] = {}
         self._in_file: dict[int, Struct] = {}
@@ -94,14 +105,24 @@ class ParquetSource:
         vars(twin).pop("_dictionaries", None)
         twin.file = self.context.files.open(self.path)
         try:
-            twin.parquet = self._reader(twin.file, metadata=self.metadata)
+            twin.parquet = self._reader(twin.file)
         except READ_ERRORS as error:
             self.context.files.release(twin.file)
             raise unreadable(self.path, error) from error
         return twin
 
-    def _reader(self, file: pa.NativeFile, **options: Any) -> pq.ParquetFile:
-        return open_parquet(file, remote=local_path(self.path) is None, **options)
+    def _reader(self, file: pa.NativeFile, dictionaries: list[str] | None = None) -> pq.ParquetFile:
+        return reader_of(
+            file,
+            metadata=self.metadata,
+            remote=self._is_remote,
+            seal=None if self.seal is None else self.seal.seal,
+            dictionaries=dictionaries,
+        )
+
+    @property
+    def _is_remote(self) -> bool:
+        return local_path(self.path) is None
 
     def close(self) -> None:
         """Close the file."""
@@ -193,7 +214,7 @@ class ParquetSource:
         for leaf in leaves:
             column = self._from_pages(group, leaf, until or rows, numbered=numbered, share=share)
             found.append(column) if column else rest.append(leaf)
-        readers = self._readers(rest, share)
+        readers = self._readers(group, rest, share)
         tables = (self._dated(_read(reader, group, some, until), some) for reader, some in readers)
         return found + [_columns(table) for table in tables]
 
@@ -225,7 +246,7 @@ class ParquetSource:
             for leaf in leaves
             if (chunk := self.stored.chunk(self.file, group, leaf)) and chunk.fits(size)
         }
-        readers = self._readers([leaf for leaf in leaves if leaf not in chunks])
+        readers = self._readers(group, [leaf for leaf in leaves if leaf not in chunks])
         parts = [
             reader.iter_batches(size, row_groups=[group], column_indices=some, use_threads=False)
             for reader, some in readers
@@ -248,8 +269,12 @@ class ParquetSource:
         chunks, rows = self.metadata.row_group(group), max(int(self.group_rows[group]), 1)
         return sum(_bytes_per_row(chunks.column(leaf), rows) for leaf in leaves)
 
-    def _readers(self, leaves: list[int], share: float = 1.0) -> list[tuple[Any, list[int]]]:
-        """Which of two readers is to read which leaves."""
+    def _readers(
+        self, group: int, leaves: list[int], share: float = 1.0
+    ) -> list[tuple[Any, list[int]]]:
+        """Which of two readers is to read which leaves of a row group, which are checked."""
+        if self.seal is not None and leaves:
+            self.seal.check(self.file, group, leaves)
         texts = [leaf for leaf in leaves if self.stored.repeat(leaf, share)]
         for whole in self.layout.together:
             if not set(whole) <= set(texts):
@@ -263,7 +288,7 @@ class ParquetSource:
         """A second reader of the file, which gives texts as dictionaries."""
         columns = (self.metadata.schema.column(i) for i in range(self.metadata.num_columns))
         texts = [c.path for c in columns if c.physical_type == "BYTE_ARRAY"]
-        return self._reader(self.file, metadata=self.metadata, dictionaries=texts)
+        return self._reader(self.file, texts)
 
     def group(self, number: int) -> RowGroup:
         """A row group; nothing of it is read yet."""

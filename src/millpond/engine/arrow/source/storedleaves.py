@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from millpond.base.seals import chunk_span
 from millpond.engine.arrow.source.pages import PAGE_ERRORS, StoredChunk, StoredLeaf
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from millpond.engine.arrow.source.checked import CheckedSeal
     from millpond.engine.arrow.source.leaves import Layout
 
 _FEWEST_ROWS = 10_000
@@ -26,12 +28,17 @@ class StoredLeaves:
     """What is known of the leaves of one file."""
 
     def __init__(
-        self, metadata: pq.FileMetaData, layout: Layout, library: CDLL | None = None
+        self,
+        metadata: pq.FileMetaData,
+        layout: Layout,
+        library: CDLL | None = None,
+        seal: CheckedSeal | None = None,
     ) -> None:
         self._metadata = metadata
         self._layout = layout
         self._is_large = metadata.num_rows >= _FEWEST_ROWS
         self._library = library if self._is_large else None
+        self._seal = seal
         self._leaves: dict[int, StoredLeaf | None] = {}
         self._repeating: dict[int, float] = {}
 
@@ -54,16 +61,22 @@ class StoredLeaves:
         return self._leaves[leaf]
 
     def chunk(self, file: pa.NativeFile, group: int, leaf: int) -> StoredChunk | None:
-        """A leaf of a row group; None if pyarrow has to read it, or to say what is wrong."""
+        """A leaf of a row group; None if pyarrow has to read it, or to say what is wrong.
+
+        Raises SourceError if its bytes are not those that the file's seal tells.
+        """
         kind = self.leaf(leaf)
         if kind is None or self._library is None:
             return None
         facts = self._metadata.row_group(group)
         chunk = facts.column(leaf)
-        start = chunk.dictionary_page_offset or chunk.data_page_offset
+        start, size = chunk_span(chunk)
         try:
-            stored = file.read_at(chunk.total_compressed_size, start)
-            return StoredChunk(self._library, stored, kind, chunk.compression, facts.num_rows)
+            stored = file.read_at(size, start)
+            if self._seal is not None:
+                self._seal.check_bytes(group, leaf, stored)
+            how = kind, chunk.compression, facts.num_rows
+            return StoredChunk(self._library, stored, *how, verify=self._seal is None)
         except (*PAGE_ERRORS, ValueError):  # ValueError: an offset before the file
             return None
 

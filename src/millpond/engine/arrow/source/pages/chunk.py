@@ -49,12 +49,21 @@ class StoredChunk:
     """One leaf of one row group, as it is stored."""
 
     def __init__(
-        self, library: CDLL, stored: bytes, leaf: StoredLeaf, codec: str, rows: int
+        self,
+        library: CDLL,
+        stored: bytes,
+        leaf: StoredLeaf,
+        codec: str,
+        rows: int,
+        *,
+        verify: bool = True,
     ) -> None:
+        """Look at its pages; with `verify`, those that are unpacked have to fit their checksums."""
         self.leaf = leaf
         self._library = library
         self._stored = pa.py_buffer(stored)
         self._codec = codec
+        self._verify = verify
         self._pages = self._headers()
         has_words = bool(self._pages) and self._pages[0].kind == DICTIONARY
         self._dictionary = self._pages.pop(0) if has_words else None
@@ -68,7 +77,7 @@ class StoredChunk:
             room = count
             facts = np.empty((room, PAGE_FACTS), np.int64)
             where = self._stored.address, self._stored.size
-            count = sound(self._library.millpond_pages(*where, facts.ctypes.data, room))
+            count = sound(self._library.millpond_headers(*where, facts.ctypes.data, room))
         return [Header(*page) for page in facts[:count].tolist()]
 
     def _check(self, rows: int) -> None:
@@ -154,7 +163,8 @@ class StoredChunk:
         self, numbers: Sequence[int], places: NDArray[np.int64] | None = None
     ) -> DataPages:
         headers = [self._pages[number] for number in numbers]
-        return DataPages(self._library, headers, self._stored, self._codec, self.leaf.top, places)
+        how = self._stored, self._codec, self.leaf.top, places
+        return DataPages(self._library, headers, *how, verify=self._verify)
 
     def fits(self, rows: int) -> bool:
         """Whether so many rows, whichever they are, surely fit into one array."""
@@ -179,7 +189,9 @@ class StoredChunk:
     def _words(self) -> pa.Buffer | None:
         """The bytes of the dictionary."""
         header = self._dictionary
-        return None if header is None else header.unpacked(self._stored, self._codec)
+        if header is None:
+            return None
+        return header.unpacked(self._stored, self._codec, verify=self._verify)
 
     @cached_property
     def _texts(self) -> Words | None:
@@ -192,7 +204,7 @@ class StoredChunk:
         """The same as an Arrow array."""
         assert self._dictionary is not None
         header = self._dictionary._replace(encoding=PLAIN)
-        page = DataPages(self._library, [header], self._stored, self._codec, 0)
+        page = DataPages(self._library, [header], self._stored, self._codec, 0, verify=self._verify)
         texts = TextGatherer(self._library, self.leaf.type, 0, header.rows, page.body.size, None)
         texts.add(page, header.rows)
         return texts.array()[0]

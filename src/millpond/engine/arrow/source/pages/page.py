@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ def sound(found: int) -> int:
 
 
 class Header(NamedTuple):
-    """What is said of a page of a chunk, as the library's `pages` gives it."""
+    """What is said of a page of a chunk, as the library's `headers` gives it."""
 
     kind: int
     rows: int
@@ -40,9 +41,15 @@ class Header(NamedTuple):
     size: int
     start: int
     end: int
+    crc: int = -1
+    """The checksum of its bytes; -1 where it has none."""
 
-    def unpacked(self, chunk: pa.Buffer, codec: str) -> pa.Buffer:
-        """The page's bytes; of the second version, those behind the levels."""
+    def unpacked(self, chunk: pa.Buffer, codec: str, *, verify: bool = False) -> pa.Buffer:
+        """Return the page's bytes; of the second version, those after the levels."""
+        if verify and self.crc >= 0:
+            stored = chunk.slice(self.start, self.end - self.start)
+            if crc32(stored) != self.crc:
+                raise DamagedPage
         skipped = max(self.level_bytes, 0)
         body = chunk.slice(self.start + skipped, self.end - self.start - skipped)
         return unpack(body, codec if self.is_packed else "UNCOMPRESSED", self.size - skipped)
@@ -62,10 +69,12 @@ class DataPages:
         codec: str,
         top: int,
         places: NDArray[np.int64] | None = None,
+        *,
+        verify: bool = False,
     ) -> None:
         self.is_by_number = headers[0].encoding in BY_NUMBER
         """Whether the numbers are those of a dictionary, not places in the body."""
-        bodies = [header.unpacked(chunk, codec) for header in headers]
+        bodies = [header.unpacked(chunk, codec, verify=verify) for header in headers]
         told = array("q")
         for header, body in zip(headers, bodies, strict=True):
             is_apart = header.kind == DATA_V2

@@ -1,0 +1,251 @@
+"""Seals of Parquet files: hashes of all that a file holds, in the file itself.
+
+A file that Millpond writes has a block of hashes between its pages and its footer, where other
+readers do not look: one hash for each column chunk, one for the page index, and one, the *mark*,
+for the block and the footer. A reader checks the mark when it reads the footer, and the hash of
+each chunk that it reads. So what is read was written so, and what is not read costs nothing.
+
+The mark of a table's data file is part of its name, which the log of the table keeps: a file
+without its seal, or with the seal of another file, is not the file that was written.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from dataclasses import dataclass
+from struct import Struct
+from threading import local
+from typing import TYPE_CHECKING, Any, Final
+
+from blake3 import blake3
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    ReadAt = Callable[[int, int], bytes]
+    """Returns so many bytes (the first number) from a place on (the second one)."""
+
+TRAILER: Final = 8
+"""A Parquet file ends with the length of its footer and four letters."""
+_PARQUET: Final = b"PAR1"
+_MAGIC: Final = b"pondSEAL"
+_HASH: Final = 8
+_MARK: Final = 16
+_FIXED: Final = Struct(f"<QQ{_MARK}s{_MARK}s{len(_MAGIC)}s")
+"""The end of the block: the number of chunks, where they end, two hashes, and its own name."""
+_NAMED: Final = re.compile(r"\.([0-9a-f]{32})(?:\.[a-z0-9]+)?\.parquet$")
+_PIECE: Final = 1 << 18
+_BUFFERS: Final = local()
+
+
+class BrokenSealError(Exception):
+    """What a file holds is not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The hashes of a file, once its mark was checked."""
+
+    mark: str
+    end: int
+    """Where the chunks end, and the page index begins."""
+    block: int
+    """Where the page index ends, and the hashes begin."""
+    index: bytes
+    hashes: bytes
+
+    @property
+    def chunks(self) -> int:
+        """The number of column chunks."""
+        return len(self.hashes) // _HASH
+
+    def is_chunk(self, number: int, content: bytes) -> bool:
+        """Whether these are the bytes of a column chunk; they are counted group by group."""
+        return self.is_hash(number, blake3(content).digest(_HASH))
+
+    def is_hash(self, number: int, found: bytes) -> bool:
+        """Whether a chunk has this hash."""
+        return 0 <= number < self.chunks and self.hashes[number * _HASH :][:_HASH] == found
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The footer of a file with its trailer, and the seal, if the file has one."""
+
+    footer: bytes
+    seal: Seal | None
+
+
+def mark_in(path: str) -> str | None:
+    """Return the mark that a file's name requires.
+
+    >>> mark_in("part-00000-c000.0123456789abcdef0123456789abcdef.zstd.parquet")
+    '0123456789abcdef0123456789abcdef'
+    >>> mark_in("part-00000-c000.zstd.parquet") is None
+    True
+    """
+    found = _NAMED.search(path)
+    return None if found is None else found[1]
+
+
+def tail_of(
+    read_at: ReadAt, size: int, *, required: str | bool | None = None, first: int = 1 << 16
+) -> Tail | None:
+    """Read the end of a Parquet file and check its seal; None if it is not Parquet.
+
+    `required` is the mark that it has to have, or True if any mark will do. The first read is of
+    so many bytes, which mostly are enough.
+    """
+    known = min(size, first)
+    tail = bytes(read_at(known, size - known))
+    length = int.from_bytes(tail[-TRAILER:-4], "little") + TRAILER
+    if not tail.endswith(_PARQUET) or length > size or len(tail) < known:
+        if required:
+            raise BrokenSealError("its end is damaged")
+        return None
+    if length + _FIXED.size > len(tail):
+        known = min(length + _FIXED.size, size)
+        tail = bytes(read_at(known, size - known))
+    footer = tail[len(tail) - length :]
+    fixed = tail[:-length][-_FIXED.size :]
+    seal = None
+    if fixed.endswith(_MAGIC) and len(fixed) == _FIXED.size:
+        count, end, index, mark, _ = _FIXED.unpack(fixed)
+        block = size - length - _FIXED.size - count * _HASH
+        if not 0 <= end <= block:
+            raise BrokenSealError("its seal is damaged")
+        missing = size - block - len(tail)
+        hashes = (bytes(read_at(missing, block)) if missing > 0 else b"") + tail[
+            max(-missing, 0) : len(tail) - length - _FIXED.size
+        ]
+        if _mark(hashes, block, end, index, footer) != mark:
+            raise BrokenSealError("its footer is damaged")
+        seal = Seal(mark.hex(), end, block, index, hashes)
+    if required and seal is None:
+        raise BrokenSealError("its seal is missing or damaged")
+    if isinstance(required, str) and seal is not None and seal.mark != required:
+        raise BrokenSealError("it is another file, or its seal is damaged")
+    return Tail(footer, seal)
+
+
+def _mark(hashes: bytes, block: int, end: int, index: bytes, footer: bytes) -> bytes:
+    hasher = blake3(hashes)
+    hasher.update(_FIXED.pack(block, end, index, b"", _MAGIC))
+    hasher.update(footer)
+    return hasher.digest(_MARK)
+
+
+def check_file(file: Path, required: str | bool | None = None) -> bool:
+    """Check all of a Parquet file of this machine; returns False if it has no seal."""
+    with file.open("rb", buffering=0) as opened:
+        fd, size = opened.fileno(), os.fstat(opened.fileno()).st_size
+
+        def read_at(length: int, start: int) -> bytes:
+            return os.pread(fd, length, start)
+
+        tail = tail_of(read_at, size, required=required)
+        if tail is None or tail.seal is None:
+            return False
+        seal = tail.seal
+        if read_at(len(_PARQUET), 0) != _PARQUET:
+            raise BrokenSealError("its first bytes are damaged")
+        for number, (start, length) in enumerate(chunk_spans(metadata_of(tail.footer))):
+            if not seal.is_hash(number, hash_range(fd, start, length)):
+                raise BrokenSealError(f"its bytes {start} to {start + length} are damaged")
+        if hash_range(fd, seal.end, seal.block - seal.end, _MARK) != seal.index:
+            raise BrokenSealError("its page index is damaged")
+        return True
+
+
+def metadata_of(footer: bytes) -> Any:
+    """Return what a footer says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(pa.BufferReader(footer))
+
+
+def hash_range(fd: int, start: int, length: int, size: int = _HASH) -> bytes:
+    """Return the hash of a part of an open file of this machine."""
+    # One buffer for all: fresh memory takes longer to get than the bytes to read.
+    buffer = getattr(_BUFFERS, "piece", None)
+    if buffer is None:
+        buffer = _BUFFERS.piece = bytearray(_PIECE)
+    view = memoryview(buffer)
+    hasher = blake3()
+    while length > 0:
+        count = os.preadv(fd, [view[: min(length, _PIECE)]], start)
+        if not count:
+            break
+        hasher.update(view[:count])
+        start, length = start + count, length - count
+    return hasher.digest(size)
+
+
+# Writing
+
+
+def seal_file(file: Path) -> str:
+    """Seal a Parquet file of this machine; returns its mark."""
+    with file.open("r+b") as stream:
+        return _seal(stream)
+
+
+def sealed_bytes(content: bytes) -> tuple[bytes, str]:
+    """Return a Parquet file in memory with its seal, and the mark."""
+    stream = io.BytesIO(content)
+    mark = _seal(stream)
+    return stream.getvalue(), mark
+
+
+def _seal(stream: io.BytesIO | io.BufferedRandom) -> str:
+    import pyarrow.parquet as pq
+
+    def read_at(length: int, start: int) -> bytes:
+        stream.seek(start)
+        return stream.read(length)
+
+    size = stream.seek(0, io.SEEK_END)
+    tail = tail_of(read_at, size)
+    if tail is None:
+        raise BrokenSealError("it is not a Parquet file")
+    stop = size - len(tail.footer)
+    stream.seek(0)
+    spans = list(chunk_spans(pq.read_metadata(stream)))
+    end = max((start + length for start, length in spans), default=len(_PARQUET))
+    hashes = b"".join(_hash(read_at, start, length, _HASH) for start, length in spans)
+    index = _hash(read_at, end, stop - end, _MARK)
+    mark = _mark(hashes, stop, end, index, tail.footer)
+    stream.seek(stop)
+    stream.write(hashes)
+    stream.write(_FIXED.pack(len(spans), end, index, mark, _MAGIC))
+    stream.write(tail.footer)
+    return mark.hex()
+
+
+def _hash(read_at: ReadAt, start: int, length: int, size: int) -> bytes:
+    hasher = blake3()
+    while length > 0:
+        piece = read_at(min(length, 1 << 20), start)
+        if not piece:
+            break
+        hasher.update(piece)
+        start, length = start + len(piece), length - len(piece)
+    return hasher.digest(size)
+
+
+def chunk_spans(metadata: Any) -> Iterator[tuple[int, int]]:
+    """Yield where each column chunk of a file begins and how long it is, group by group."""
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for leaf in range(metadata.num_columns):
+            yield chunk_span(row_group.column(leaf))
+
+
+def chunk_span(chunk: Any) -> tuple[int, int]:
+    """Return where a column chunk begins, and how long it is."""
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    return int(start), int(chunk.total_compressed_size)
