@@ -15,7 +15,7 @@ from millpond.steward.dynamic.shortlog import MOST_COMMITS, Live, fact_of, read_
 if TYPE_CHECKING:
     from millpond.steward.pond import Pond
 
-COLUMNS = ("path", "size", "stats", "deletionVector", "modificationTime")
+COLUMNS = ("path", "size", "stats", "deletionVector", "modificationTime", "tags")
 
 
 @pytest.fixture

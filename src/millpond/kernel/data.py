@@ -18,6 +18,7 @@ from millpond.base.errors import (
     PlanError,
     SourceError,
 )
+from millpond.kernel.age import by_age
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.engines import is_arrow
 from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 NEEDED: Final = ("path", "partitionValues", "size", "deletionVector")
 """What of a live file has to be known to read its rows."""
 _MODIFIED: Final = "modificationTime"
+_TAGS: Final = "tags"
 _SPAN: Final = Struct((Field("content", BINARY), Field("offset", LONG), Field("length", LONG)))
 _CHUNK_FILES: Final = 50_000
 """So many files make one plan when rows stream: a table may have millions."""
@@ -224,7 +226,7 @@ class TableScan:
         self.predicate = predicate
         if self.columns is not None:
             table.schema.select(self.columns)
-        needed = (*NEEDED, _MODIFIED) if oldest_first else NEEDED
+        needed = (*NEEDED, _MODIFIED, _TAGS) if oldest_first else NEEDED
         self._builder = ScanBuilder(table.snapshot).with_columns(*needed).with_predicate(predicate)
         self._scan = self._builder.build()
 
@@ -276,7 +278,7 @@ class TableScan:
         if self._only is not None:
             chosen = [path in self._only for path in files.column("path").to_pylist()]
             files = files.filter(chosen)
-        return files.sort_by(_MODIFIED) if self._oldest_first else files
+        return _oldest_first(files) if self._oldest_first else files
 
     def plan(self, engine: str | Executor = "auto") -> Plan:
         """The rows as a plan over the live files; finding them reads the log."""
@@ -356,6 +358,13 @@ class TableScan:
         machine = self.state_machine(engine)
         machine.run_to_terminal()
         return f"{machine.explain()}\n{text}"
+
+
+def _oldest_first(files: pa.Table) -> pa.Table:
+    """Return files in the order in which they became part of the table."""
+    facts = files.select(["path", _MODIFIED, _TAGS]).to_pylist()
+    order = sorted(range(len(facts)), key=lambda at: by_age(facts[at]))
+    return files.take(order)
 
 
 _ENGINES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()

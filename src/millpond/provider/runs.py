@@ -15,7 +15,7 @@ from millpond.provider import reading as readings
 from millpond.provider.stretch import BUNDLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -37,6 +37,14 @@ WRITTEN_RUN_ROWS: Final = 200_000_000
 """So many at once, about: what a job has done is lost if it fails."""
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A cheaper plan that is right unless its column `check` is true somewhere."""
+
+    plan: Plan
+    check: str
+
+
 @dataclass(frozen=True)
 class Runs:
     """How bundles are made."""
@@ -50,6 +58,7 @@ class Runs:
     is_light: bool
     """Whether few rows are computed in this process, whatever engine was chosen."""
     plan_for: Callable[[Sequence[Bundle]], Plan]
+    quick_for: Callable[[Sequence[Bundle]], Checked | None]
 
     def made(self, missing: Sequence[Bundle]) -> dict[str, Result]:
         """Compute what is missing, and keep it."""
@@ -68,15 +77,28 @@ class Runs:
         return found
 
     def _write(self, run: Sequence[Bundle]) -> dict[str, Result]:
+        quick = self.quick_for(run)
+        found = None if quick is None else self._write_plan(run, quick.plan, quick.check)
+        return self._write_plan(run, self.plan_for(run)) or {} if found is None else found
+
+    def _write_plan(
+        self, run: Sequence[Bundle], plan: Plan, check: str | None = None
+    ) -> dict[str, Result] | None:
+        """Have the engine write what a plan gives; None if it can't, or the check fails.
+
+        The column of a check stays in the files, false throughout: no scan of them reads it.
+        """
         from tempfile import TemporaryDirectory
 
         from millpond.plan.arrow import to_arrow_schema
 
         with TemporaryDirectory(prefix="millpond-") as directory:
-            told = self.reading.run_into(self.plan_for(run), self._parts(run, directory))
+            told = self.reading.run_into(plan, self._parts(run, directory))
             if told is None:
-                return {}
+                return None
             files = {row["start"]: row["file"] for batch in told for row in batch.to_pylist()}
+            if check is not None and any(_is_true(file, check) for file in files.values()):
+                return None
             found: dict[str, Result] = {}
             for each in run:
                 file = files.pop(each.start, None)
@@ -123,21 +145,40 @@ class Runs:
         return min(wanted, RUN_CELLS / self.cells)
 
     def _table(self, run: Sequence[Bundle]) -> pa.Table:
+        import pyarrow.compute as pc
+
+        quick = self.quick_for(run)
+        if quick is not None:
+            table = self._run(run, quick.plan)
+            if not pc.any(table.column(quick.check)).as_py():
+                return table.drop_columns(quick.check)
+        return self._run(run, self.plan_for(run))
+
+    def _run(self, run: Sequence[Bundle], plan: Plan) -> pa.Table:
         import pyarrow as pa
 
         from millpond.plan.arrow import to_arrow_schema
 
-        return pa.Table.from_batches(list(self._batches(run)), to_arrow_schema(self.schema))
-
-    def _batches(self, run: Sequence[Bundle]) -> Iterable[pa.RecordBatch]:
         here = self.is_light and sum(each.rows for each in run) <= readings.FEW_ROWS
-        return self.reading.run(self.plan_for(run), ordered=False, here=here)
+        batches = self.reading.run(plan, ordered=False, here=here)
+        return pa.Table.from_batches(list(batches), to_arrow_schema(plan.schema))
 
     def _keep(self, run: Sequence[Bundle], table: pa.Table) -> dict[str, Result]:
         """Each bundle by itself, in the order of time."""
         ends = [each.stretches[-1].end for each in run]
         parts = zip(run, _cut(table, self.time, ends), strict=True)
         return {e.key: self.kept.keep(e.key, table.schema, p.to_batches()) for e, p in parts}
+
+
+def _is_true(file: str, column: str) -> bool:
+    """Return whether a column of booleans is true in some row, by the statistics of a file."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(file)
+    at = metadata.schema.names.index(column)
+    groups = (metadata.row_group(n).column(at) for n in range(metadata.num_row_groups))
+    # Without statistics it is not known to be false.
+    return any(g.statistics is None or g.statistics.max is not False for g in groups)
 
 
 def _runs(bundles: Sequence[Bundle], most_rows: float) -> Iterator[list[Bundle]]:

@@ -15,7 +15,7 @@ from millpond.provider import reading
 from millpond.provider.kept import scan_of
 from millpond.provider.reduce.measures import BUCKET
 from millpond.provider.rows import ALL, Asked, Piece, key_of
-from millpond.provider.runs import Runs
+from millpond.provider.runs import Checked, Runs
 from millpond.provider.stretch import BUNDLE, SHORTEST, Bundle, Stretch, share, width_of
 from millpond.provider.times import in_range
 
@@ -45,6 +45,9 @@ class Stretches:
     schema: Struct
     compute: Callable[[Mapping[str, Plan]], Plan]
     """From the rows of inputs, by their names; inputs without rows are left out."""
+    quick: Callable[[Mapping[str, Plan], str], Plan | None] | None = None
+    """The same where no two rows have one key and time, cheaper, with one more column of this name
+    that is true where two do; None if that can't be seen."""
     partials: Partials | None = None
     """The input, if it is few rows that were computed before, and there is no other."""
     has_neighbours: bool = False
@@ -128,7 +131,18 @@ class Stretches:
         return known.union(self._plan_for(missing)) if missing else known
 
     def _plan_for(self, run: Sequence[Bundle]) -> Plan:
-        """How neighbours are computed."""
+        """Return how neighbours are computed."""
+        return self.compute(self._inputs_of(run))
+
+    def _quick_for(self, run: Sequence[Bundle]) -> Checked | None:
+        if self.quick is None:
+            return None
+        check = self.schema.unused("repeats")
+        plan = self.quick(self._inputs_of(run), check)
+        return None if plan is None else Checked(plan, check)
+
+    def _inputs_of(self, run: Sequence[Bundle]) -> dict[str, Plan]:
+        """Return the rows of each input that neighbours are computed from."""
         stretches = [stretch for each in run for stretch in each.stretches]
         whole = Asked(stretches[0].start, stretches[-1].asked.end)
         is_light = self.reading.computes and sum(each.rows for each in run) <= reading.FEW_ROWS
@@ -140,7 +154,7 @@ class Stretches:
                 plans[name] = in_range(near, BUCKET, whole)
             elif pieces:
                 plans[name] = self._inside(rows, list(pieces), whole)
-        return self.compute(plans)
+        return plans
 
     def _inside(self, rows: Rows, pieces: Sequence[Piece], whole: Asked) -> Plan:
         """The rows of pieces that are in a range."""
@@ -160,6 +174,7 @@ class Stretches:
             cells=len(self.schema) / len(self.inputs),
             is_light=self.partials is not None,
             plan_for=self._plan_for,
+            quick_for=self._quick_for,
         )
 
     def _results(self, bundles: Sequence[Bundle]) -> list[Result]:

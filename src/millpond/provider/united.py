@@ -64,11 +64,12 @@ class United:
         return union_by_name({part.path: part.plan(asked) for part in self.parts})
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
-        """The rows of some pieces, with the columns of all."""
+        """Return the rows of some pieces in the order of all, with the columns of all."""
         by_part: dict[str, tuple[Rows, list[Piece]]] = {}
-        for piece in pieces:
-            part, known = self._owners[piece]
-            by_part.setdefault(part.path, (part, []))[1].append(known)
+        wanted = set(pieces)
+        for piece, (part, known) in self._owners.items():
+            if piece in wanted:
+                by_part.setdefault(part.path, (part, []))[1].append(known)
         plans = {path: part.plan_of(chosen) for path, (part, chosen) in by_part.items()}
         return fitted(union_by_name(plans), self.schema)
 

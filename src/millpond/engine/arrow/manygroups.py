@@ -6,7 +6,7 @@ group, and rows come in long runs that are in order already.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from millpond.engine.arrow.measures import Step
+    from millpond.engine.arrow.measures import How, Step
 
 FEWEST_ROWS: Final = 10_000
 SAMPLE: Final = 1_000
@@ -32,7 +32,7 @@ def combine_sorted(
     key = columns[0]
     if key_count != 1 or len(key) < FEWEST_ROWS or key.null_count or not _is_whole(key.type):
         return None
-    if not all(how in ("min", "max") and _is_whole(columns[i].type) for i, how in steps):
+    if not all(_is_known(how, columns[i].type) for i, how in steps):
         return None
     numbers = _numbers(key)
     if not _has_many(numbers):
@@ -40,8 +40,23 @@ def combine_sorted(
     groups = _Groups(numbers)
     return [
         pa.array(groups.keys).cast(key.type),
-        *(groups.reduced(columns[i], how) for i, how in steps),
+        *(_reduced(groups, columns, i, how) for i, how in steps),
     ]
+
+
+def _is_known(how: How, type_: pa.DataType) -> bool:
+    return how in ("first", "last") or (how in ("min", "max") and _is_extreme(type_))
+
+
+def _is_extreme(type_: pa.DataType) -> bool:
+    """Whether the smallest and largest are found among whole numbers."""
+    return _is_whole(type_) or bool(type_ == pa.int8())
+
+
+def _reduced(groups: _Groups, columns: Sequence[pa.ChunkedArray], i: int, how: How) -> pa.Array:
+    if how == "first" or how == "last":
+        return groups.edge(columns[i], columns[i + 1], how)
+    return groups.reduced(columns[i], how)
 
 
 def _is_whole(type_: pa.DataType) -> bool:
@@ -72,6 +87,19 @@ class _Groups:
         self._group_of = np.empty(len(numbers), np.int64)
         """The number of each row's group."""
         self._group_of[self._order] = np.cumsum(is_first) - 1
+
+    def edge(
+        self, column: pa.ChunkedArray, counts: pa.ChunkedArray, how: Literal["first", "last"]
+    ) -> pa.Array:
+        """The value of the first or last row that counts in each group; null where none does."""
+        rows = np.flatnonzero(counts.is_valid().to_numpy())
+        if how == "first":
+            rows = rows[::-1]
+        found = np.full(len(self.keys), -1, np.int64)
+        found[self._group_of[rows]] = rows  # of several in a group, the last one stays
+        positions = pa.array(found, mask=found < 0)
+        taken = column.take(positions)
+        return taken.chunk(0) if taken.num_chunks == 1 else taken.combine_chunks()
 
     def reduced(self, column: pa.ChunkedArray, how: str) -> pa.Array:
         """The smallest or largest value of each group; null where a group has none."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from millpond.engine.spark.frame import Frame
 from millpond.engine.spark.zero import key_column, with_one_zero
+from millpond.plan.bound import BoundCall
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,11 +74,15 @@ def _measure(measure: BoundMeasure, frame: Frame, over: Expressions, context: Co
     where = None if measure.where is None else over.column(measure.where)
     if measure.function in ("first", "last"):
         assert measure.arg is not None
-        ordinal = _ordinal(frame.keys, context)
+        ordinal = _ordinal(frame, context)
         chosen = ordinal if where is None else f.when(where, ordinal)
         pick = f.min_by if measure.function == "first" else f.max_by
+        value = over.column(measure.arg)
+        if _only_values(measure):
+            values: Column = pick(value, chosen)
+            return values
         # In a struct, so that a null is a value like others.
-        picked: Column = pick(f.struct(over.column(measure.arg).alias("v")), chosen)
+        picked: Column = pick(f.struct(value.alias("v")), chosen)
         return picked.getField("v")
     value = f.lit(1) if measure.arg is None else over.column(measure.arg)
     if where is not None:
@@ -89,11 +94,32 @@ def _measure(measure: BoundMeasure, frame: Frame, over: Expressions, context: Co
     return made
 
 
-def _ordinal(keys: tuple[str, ...], context: Context) -> Column:
-    """The keys as one value that has their order: a struct puts nulls first, we put them last."""
+def _only_values(measure: BoundMeasure) -> bool:
+    """Return whether a row counts only where its value is not null: then no struct is needed."""
+    where = measure.where
+    parts = [where] if where is not None else []
+    if isinstance(where, BoundCall) and where.function == "and":
+        parts = list(where.args)
+    return any(
+        isinstance(part, BoundCall)
+        and part.function == "is_not_null"
+        and part.args[0] == measure.arg
+        for part in parts
+    )
+
+
+def _ordinal(frame: Frame, context: Context) -> Column:
+    """Return the keys as one value that has their order.
+
+    A struct puts nulls first, we put them last. Numbers of rows are never null, and Spark sums up
+    plain numbers several times as fast as structs, by hash instead of by a sort.
+    """
     f = context.functions
+    if frame.is_numbered:
+        only: Column = context.column(frame.keys[0])
+        return only
     parts = []
-    for number, key in enumerate(keys):
+    for number, key in enumerate(frame.keys):
         column = context.column(key)
         parts += [column.isNull().alias(f"n{number}"), column.alias(f"k{number}")]
     made: Column = f.struct(*parts)

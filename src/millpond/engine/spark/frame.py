@@ -38,6 +38,8 @@ class Frame:
     schema: Struct
     natural: bool = False
     keys: tuple[str, ...] = ()
+    is_numbered: bool = False
+    """Whether the only key is a number that each row has."""
     conditions: _Condition | None = None
 
     @property
@@ -70,7 +72,8 @@ class Frame:
         )
         key = context.hidden()
         ordinal = context.functions.monotonically_increasing_id()
-        return Frame(self.df.withColumn(key, ordinal), self.schema, keys=(key,), natural=True)
+        numbered = self.df.withColumn(key, ordinal)
+        return Frame(numbered, self.schema, keys=(key,), natural=True, is_numbered=True)
 
     def visible(self, context: Context) -> DataFrame:
         """The columns of the node alone."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from millpond.base.errors import CommitError, PlanError, SourceError
 from millpond.base.store import open_store
 from millpond.kernel.actions import ADD
+from millpond.kernel.age import aged, parts_of_age
 from millpond.kernel.data import missing_file
 from millpond.kernel.scan import ScanBuilder
 from millpond.kernel.write.adopt import checked_add
@@ -260,8 +261,10 @@ class Changing:
             self.pending.remove(add, data_change=False)
         # Who reads files by their age finds the rows where they were.
         last = max((add["modificationTime"] for add in adds), default=0)
-        for number, file in enumerate(reversed(files)):
+        ages = parts_of_age(adds[-1]["tags"] if adds else None, len(files))
+        for number, (file, age) in enumerate(zip(reversed(files), reversed(ages), strict=True)):
             add = file.to_add() | {"dataChange": False, "modificationTime": last - number}
+            add = aged(add, age) if age else add
             self.pending.add(add)
             self.pending.written[key_of(add)] = file.rows
         return len(files)

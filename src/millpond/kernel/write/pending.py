@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from millpond.kernel.age import age_at, aged
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.paths import resolve
 from millpond.kernel.write.conflicts import key_of
@@ -93,8 +94,8 @@ class Pending:
             **_without_nulls(known),
         }
 
-    def actions(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """All but commitInfo, protocol and metadata."""
+    def actions(self, version: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield all actions of a version but commitInfo, protocol and metadata."""
         now = int(time.time() * 1000)
         for app, number in self.transactions.items():
             yield "txn", {"appId": app, "version": number, "lastUpdated": now}
@@ -102,8 +103,8 @@ class Pending:
             yield "domainMetadata", domain
         for remove in self.removes.values():
             yield "remove", remove
-        for add in self.adds.values():
-            yield "add", add
+        for number, add in enumerate(self.adds.values()):
+            yield "add", aged(add, age_at(version, number))
         for change in self.changes:
             yield "cdc", change
 

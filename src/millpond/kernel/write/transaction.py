@@ -299,7 +299,7 @@ class Transaction(Changing):
             head.append(("protocol", protocol.to_dict()))
         if metadata != self.base.metadata:
             head.append(("metaData", metadata.to_dict()))
-        return encode_commit([*head, *self.pending.actions()])
+        return encode_commit([*head, *self.pending.actions(version)])
 
     def _commit_info(self, now: int) -> dict[str, Any]:
         info: dict[str, Any] = {}

@@ -9,14 +9,16 @@
 
 Columns are named `Weir.level`. Inputs of one scope are united first, so a sensor that was swapped
 is one column; `scope: $0` gives each path the scope that the first wildcard stands for there.
-Where a scope has several values at one time, the largest counts. `begin` and `end` of a range
-belong to it, or `end` does not if the next one begins there.
+Where a scope has several values at one time, the newest version wins, then the last row in it; of
+several inputs of a scope the later one wins. `begin` and `end` of a range belong to it, or `end`
+does not if the next one begins there.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -24,10 +26,10 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.fs.entry import to_micros
 from millpond.plan import aggregates as agg
-from millpond.plan.expr import col
+from millpond.plan.expr import col, if_else
 from millpond.plan.lineage import source_column
-from millpond.plan.types import is_orderable
-from millpond.plan.unite import union_by_name
+from millpond.plan.types import Struct, is_orderable
+from millpond.plan.unite import fitted, union_by_name
 from millpond.provider.captures import check_captures, filled
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.patterns import PatternUrl
@@ -37,11 +39,10 @@ from millpond.provider.timed import timed
 from millpond.provider.times import in_range, time_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from millpond.plan.expr import Named
+    from millpond.plan.expr import Expr, Named
     from millpond.plan.node import Plan
-    from millpond.plan.types import Struct
     from millpond.provider.reading import Match, Reading
     from millpond.provider.rows import Rows
 
@@ -97,6 +98,25 @@ class TimeseriesJoinConfig(Config):
     time_column: str | None = None
     inputs: list[Input] = Field(min_length=1)
     post_transforms: list[Any] = Field(default_factory=list)
+
+
+def newest(column: str, where: Expr | None = None) -> agg.Measure:
+    """Return the value that counts where several rows have one time: the last that is not null."""
+    known = col(column).is_not_null()
+    return agg.last(column, where=known if where is None else where & known)
+
+
+def count_true(conditions: Iterable[Expr]) -> Expr:
+    """Return how many conditions are true, as a sum of little depth: Spark recurses into it."""
+    terms = [if_else(condition, 1, 0) for condition in conditions]
+    while len(terms) > 1:
+        pairs = [terms[at] + terms[at + 1] for at in range(0, len(terms) - 1, 2)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0]
+
+
+def _has_value(columns: Sequence[str]) -> Expr:
+    return reduce(or_, (col(name).is_not_null() for name in columns))
 
 
 class JoinedRows:
@@ -185,15 +205,50 @@ class JoinedRows:
             columns.append(col(column).alias(f"{scope}{column}"))
         return plan.select(*columns)
 
-    def _join(self, plans: Mapping[str, Plan]) -> Plan:
-        """One row for each time: all inputs under each other, then one of what is not null."""
-        time = self.time_column
+    def _all_prepared(self, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+        """Return the inputs as they go into the join, in order, by what errors call them."""
         inputs = self._given
-        parts = {
+        return {
             f"{inputs[int(name)].pattern} (input {int(name) + 1})": self._prepared(name, plan)
             for name, plan in plans.items()
         }
-        united = union_by_name(parts)
+
+    def _quick(self, plans: Mapping[str, Plan], check: str) -> Plan | None:
+        """Return the join for inputs that have one row at a time each.
+
+        Then any value is the newest, and Spark finds the largest in half the time. `check` is true
+        where more rows have a value at a time than there are inputs that can have one.
+        """
+        prepared = self._all_prepared(plans)
+        time, groups = self.time_column, self._columns_apart(prepared)
+        columns = [column for names in groups for column in names]
+        if self._config.post_transforms or not columns:
+            return None
+        measures = {column: agg.max(column) for column in columns}
+        measures[check] = agg.count(where=_has_value(columns))
+        found = union_by_name(prepared).aggregate(time, **measures)
+        repeats = (col(check) > count_true(map(_has_value, groups))).alias(check)
+        checked = found.select(time, *columns, repeats)
+        return fitted(checked, Struct((*self.schema.fields, checked.schema.field(check))))
+
+    def _columns_apart(self, prepared: Mapping[str, Plan]) -> list[list[str]]:
+        """Return the columns of each input; inputs that share one count as one input."""
+        group_of: dict[str, dict[str, None]] = {}
+        for plan in prepared.values():
+            merged: dict[str, None] = {}
+            for name in plan.schema.names:
+                if name != self.time_column:
+                    merged |= group_of.get(name, {name: None})
+            group_of |= dict.fromkeys(merged, merged)
+        return [list(group) for group in {id(group): group for group in group_of.values()}.values()]
+
+    def _join(self, plans: Mapping[str, Plan]) -> Plan:
+        """Return one row for each time: of each column the last value that is not null.
+
+        The inputs are united in their order, and the rows of each come oldest version first.
+        """
+        time = self.time_column
+        united = union_by_name(self._all_prepared(plans))
         measures = {}
         for field in united.schema:
             if field.name != time:
@@ -202,7 +257,7 @@ class JoinedRows:
                         f"{self.path}: {field.name!r} is a {field.type} and can't be joined",
                         hint="leave it out: columns: [...]",
                     )
-                measures[field.name] = agg.max(field.name)
+                measures[field.name] = newest(field.name)
         found = united.aggregate(time, **measures)
         done = self._reading.transformed(found, self._config.post_transforms)
         if source_column(done, time, found) != time:
@@ -228,6 +283,7 @@ class JoinedRows:
             self.time_column,
             self.schema,
             compute=self._whole,
+            quick=self._quick,
         )
 
     def _timed(self, name: str, rows: Rows) -> Rows:
@@ -237,8 +293,6 @@ class JoinedRows:
         )
 
     def _whole(self, plans: Mapping[str, Plan]) -> Plan:
-        from millpond.plan.unite import fitted
-
         return fitted(self._join(plans), self.schema)
 
     @cached_property
@@ -247,7 +301,7 @@ class JoinedRows:
         transforms = [self._reading.transforms_key(each.transforms) for each in self._given]
         post = self._reading.transforms_key(config.post_transforms)
         said = [each.model_dump_json(exclude={"transforms"}) for each in self._given]
-        return key_of("joined", self.time_column, said, transforms, post, self.schema)
+        return key_of("joined newest", self.time_column, said, transforms, post, self.schema)
 
     @cached_property
     def key(self) -> str:

@@ -9,7 +9,7 @@
 The first form finds the values in the data: a row `(time, sensor, reading)` becomes a value in the
 column that is named like the sensor. The second takes columns of many inputs: `weir.level`,
 `mill.level`, named by what the last wildcard stands for. One row for each time; where there are
-several values for one place, the largest counts.
+several values for one place, the newest version wins, then the last row in it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ from pydantic import Field, model_validator
 from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.plan import aggregates as agg
 from millpond.plan.expr import col, lit
-from millpond.plan.types import STRING, is_orderable
+from millpond.plan.types import STRING, Struct, is_orderable
 from millpond.plan.unite import fitted
-from millpond.provider.factories.timeseries_join import Input, JoinedRows, TimeseriesJoinConfig
+from millpond.provider.factories.timeseries_join import (
+    Input,
+    JoinedRows,
+    TimeseriesJoinConfig,
+    count_true,
+    newest,
+)
 from millpond.provider.factory import Config, Creates, RowsFactory
 from millpond.provider.patterns import PatternUrl
 from millpond.provider.reduce.partials import cover
@@ -35,10 +41,9 @@ from millpond.provider.timed import timed
 from millpond.provider.times import time_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from millpond.plan.node import Plan
-    from millpond.plan.types import Struct
     from millpond.provider.reading import Match, Reading
     from millpond.provider.reduce.partials import Node
     from millpond.provider.rows import Rows
@@ -144,12 +149,32 @@ class PivotedRows:
     # The rows
 
     def _pivoted(self, rows: Plan) -> Plan:
-        time = self.time_column
         named = col(self._pivot).cast(STRING)
+        return self._by_time(
+            rows, {v: newest(self._value, where=named == lit(v)) for v in self._columns}
+        )
+
+    def _quick(self, rows: Plan, check: str) -> Plan | None:
+        """Return the rows where each value has one row at a time; `check` is true where one has
+        more: then the largest is not always the newest.
+        """
+        if not self._columns:
+            return None
+        named = col(self._pivot).cast(STRING)
+        measures = {v: agg.max(self._value, where=named == lit(v)) for v in self._columns}
+        counted = agg.count(self._value, where=named.is_not_null())
+        found = self._by_time(rows, {**measures, check: counted})
+        values = count_true(col(v).is_not_null() for v in self._columns)
+        checked = found.with_columns(**{check: col(check) > values})
+        return fitted(checked, Struct((*self.schema.fields, checked.schema.field(check))))
+
+    @property
+    def _columns(self) -> list[str]:
+        return [value for value in self.values if value != self.time_column]
+
+    def _by_time(self, rows: Plan, measures: Mapping[str, agg.Measure]) -> Plan:
+        time = self.time_column
         rows = self._transformed(rows).filter(col(time).is_not_null())
-        measures = {
-            v: agg.max(self._value, where=named == lit(v)) for v in self.values if v != time
-        }
         return rows.aggregate(time, **measures)
 
     @cached_property
@@ -168,7 +193,9 @@ class PivotedRows:
         """Without the values: what was kept before a new one came has nulls for it, and stays."""
         transforms = self._reading.transforms_key(self._config.transforms)
         type_ = self._input.field(self._value).type
-        return key_of("pivoted", self.time_column, self._pivot, self._value, type_, transforms)
+        return key_of(
+            "pivoted newest", self.time_column, self._pivot, self._value, type_, transforms
+        )
 
     @cached_property
     def _stretches(self) -> Stretches:
@@ -181,6 +208,7 @@ class PivotedRows:
             self.time_column,
             self.schema,
             compute=lambda plans: fitted(self._pivoted(plans["rows"]), self.schema),
+            quick=lambda plans, check: self._quick(plans["rows"], check),
         )
 
     @cached_property

@@ -106,8 +106,9 @@ class FormatRows:
         return in_range(self.plan_of(list(pieces)), self.time_column, asked)
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
-        """The rows of some versions, with the columns of all."""
-        return self._scan([self._pieces[piece] for piece in pieces])
+        """Return the rows of some versions, the oldest first, with the columns of all."""
+        wanted = set(pieces)
+        return self._scan([image for piece, image in self._pieces.items() if piece in wanted])
 
     def _scan(self, images: Sequence[Image]) -> Plan:
         """One scan of neighbours; whole numbers that are to be fractions are cast above it."""

@@ -15,7 +15,7 @@ from millpond.plan.expr import col
 from millpond.plan.types import DOUBLE, is_numeric, is_orderable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from millpond.plan.expr import Expr, Named
     from millpond.plan.node import Plan
@@ -62,22 +62,33 @@ def _parts(wanted: Sequence[Wanted]) -> dict[str, tuple[str, str]]:
 
 def partial(plan: Plan, wanted: Sequence[Wanted], *, time: str, width: int) -> Plan:
     """One row for each bucket of some rows; rows without a time are in none."""
-    has_order = any(each.kind in ("first", "last") for each in wanted)
     plan = plan.filter(col(time).is_not_null())
-    if has_order:
-        plan = plan.sort(time)
-    measures = {}
-    for name, (kind, column) in _parts(wanted).items():
-        there = col(column).is_not_null()
+    parts, bucket = _parts(wanted), col(time).time_bucket(_width(width))
+    measures: dict[str, agg.Measure] = {}
+    for name, (kind, column) in parts.items():
         if kind in ("first_at", "last_at"):
             measure = agg.min if kind == "first_at" else agg.max
-            measures[name] = measure(time, where=there)
-        elif kind in ("first", "last"):
-            measures[name] = getattr(agg, kind)(column, where=there)
-        else:
+            measures[name] = measure(time, where=col(column).is_not_null())
+        elif kind not in ("first", "last"):
             measures[name] = getattr(agg, kind)(column)
-    key = col(time).time_bucket(_width(width)).alias(BUCKET)
-    return plan.aggregate(key, **measures)
+    found = plan.aggregate(bucket.alias(BUCKET), **measures)
+    for end in ("first", "last"):
+        ends = {name: column for name, (kind, column) in parts.items() if kind == end}
+        if ends:
+            found = found.join(_ends(plan, ends, end, time, bucket), on=BUCKET, how="left")
+    return found.select(BUCKET, *parts)
+
+
+def _ends(plan: Plan, columns: Mapping[str, str], end: str, at: str, bucket: Expr) -> Plan:
+    """Return the first or last value of each bucket by the time `at`.
+
+    Of several values of that time the last row counts, whichever end is wanted: it is the newest.
+    """
+    ordered = plan.sort(col(at).desc() if end == "first" else col(at))
+    measures = {
+        name: agg.last(column, where=col(column).is_not_null()) for name, column in columns.items()
+    }
+    return ordered.aggregate(bucket.alias(BUCKET), **measures)
 
 
 def merged(plan: Plan, wanted: Sequence[Wanted], *, width: int | None = None) -> Plan:
@@ -95,16 +106,10 @@ def merged(plan: Plan, wanted: Sequence[Wanted], *, width: int | None = None) ->
     found = plan.aggregate(bucket.alias(BUCKET), **measures)
     for name, (kind, column) in parts.items():
         if kind in ("first", "last"):
-            found = _with_ends(found, plan, name, f"{kind}_at:{column}", kind, bucket)
+            at = f"{kind}_at:{column}"
+            dated = plan.filter(col(at).is_not_null())
+            found = found.join(_ends(dated, {name: name}, kind, at, bucket), on=BUCKET, how="left")
     return found.select(BUCKET, *parts)
-
-
-def _with_ends(found: Plan, plan: Plan, name: str, at: str, kind: str, bucket: Expr) -> Plan:
-    """The value that goes with the first or last time: partials in the order of that time."""
-    ends = plan.filter(col(at).is_not_null()).sort(at)
-    measure = agg.first(name) if kind == "first" else agg.last(name)
-    values = ends.aggregate(bucket.alias(BUCKET), **{name: measure})
-    return found.join(values, on=BUCKET, how="left")
 
 
 def finished(plan: Plan, wanted: Sequence[Wanted], *, time: str) -> Plan:

@@ -136,7 +136,7 @@ class Partials:
                 return held.rows
         wide = Asked(2 * asked.start - asked.end, asked.end)
         rows = in_range(self.plan_of(pieces), BUCKET, wide)
-        batches = self.reading.run(rows, ordered=False, here=True)
+        batches = self.reading.run(rows, here=True)  # in order: the newest of a time is the last
         table = pa.Table.from_batches(batches, to_arrow_schema(self.schema))
         self._held[:] = [Held(keys, wide, Values(table.combine_chunks()))]
         return self._held[0].rows

@@ -138,7 +138,7 @@ class Reduction:
         """Names what partials are: finer and coarser resolutions share them."""
         transforms = self.reading.transforms_key(self._config.transforms)
         said = [(each.column, each.kind) for each in sorted(self._mergeable)]
-        return key_of("partial", self.time_column, base, said, self._input, transforms)
+        return key_of("partial newest", self.time_column, base, said, self._input, transforms)
 
     def made(self, width: int) -> str:
         """Names what a resolution makes of the input."""

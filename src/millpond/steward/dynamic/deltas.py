@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import ObjectNotFoundError, PathTypeError, SchemaError
 from millpond.fs.paths import parts
 from millpond.fs.walk import walk
+from millpond.kernel.age import by_age
 from millpond.plan import types as t
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import TIME_COLUMNS, in_range
@@ -85,12 +86,12 @@ class DeltaRows:
         return key_of("delta", self._table.metadata.id, self._table.version)
 
     def pieces(self) -> Sequence[Piece]:
-        """A piece for each live file."""
+        """Return a piece for each live file, the oldest first."""
         return list(self._files)
 
     def plan(self, asked: Asked = ALL) -> Plan:
         """The rows that are wanted."""
-        plan = self._table.scan().plan()
+        plan = self._table.scan().oldest_first().plan()
         if asked.is_all:
             return plan
         if self.time_column is None:
@@ -99,13 +100,15 @@ class DeltaRows:
 
     def plan_of(self, pieces: Sequence[Piece]) -> Plan:
         """The rows of some files."""
-        return self._table.scan().only([self._files[piece] for piece in pieces]).plan()
+        paths = [self._files[piece] for piece in pieces]
+        return self._table.scan().only(paths).oldest_first().plan()
 
     @cached_property
     def _files(self) -> dict[Piece, str]:
-        columns = ("path", "size", "stats", "deletionVector")
+        columns = ("path", "size", "stats", "deletionVector", "modificationTime", "tags")
         found: dict[Piece, str] = {}
-        for file in self._table.files(columns=columns).to_arrow().to_pylist():
+        files = self._table.files(columns=columns).to_arrow().to_pylist()
+        for file in sorted(files, key=by_age):
             vector = file["deletionVector"]
             hidden = None if vector is None else (vector["pathOrInlineDv"], vector["offset"])
             key = key_of("delta", self._table.metadata.id, file["path"], hidden)

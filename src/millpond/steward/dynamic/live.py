@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FEW_COMMITS: Final = 3
 """So many are read as fast as a note, and faster than one is written."""
-_COLUMNS: Final = ("path", "size", "stats", "deletionVector", "modificationTime")
+_COLUMNS: Final = ("path", "size", "stats", "deletionVector", "modificationTime", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class LiveFiles:
 
     @property
     def _key(self) -> str:
-        return key_of("live", self.row.node_id, self._time)
+        return key_of("live by age", self.row.node_id, self._time)
 
     def _noted(self) -> Live | None:
         """The note, if what it tells of is in the history of this version."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import CorruptLogError, ObjectNotFoundError
 from millpond.fs.entry import to_micros
 from millpond.kernel.actions import Metadata, Protocol
+from millpond.kernel.age import age_of
 from millpond.kernel.snapshot import without_metadata
 from millpond.kernel.write.commit import read_winner
 
@@ -43,6 +44,8 @@ class Fact:
     last: int | None = None
     hidden: str | None = None
     """Names its deletion vector."""
+    age: str = ""
+    """When it became part of the table: `millpond.kernel.age`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +131,7 @@ def fact_of(add: Mapping[str, Any], time: str | None) -> Fact:
         stats.get("numRecords"),
         *times_in(stats, time),
         hidden=None if vector is None else f"{vector['pathOrInlineDv']} {vector['offset']}",
+        age=age_of(add.get("tags")),
     )
 
 

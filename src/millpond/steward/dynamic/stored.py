@@ -73,7 +73,7 @@ class StoredRows:
 
             wanted = added(self._scope, self.path, self._row)
             found = [fact for fact in found if wanted is None or fact.path in wanted]
-        found.sort(key=lambda fact: (fact.written, fact.path))
+        found.sort(key=lambda fact: (fact.age, fact.written, fact.path))
         return {self._piece(fact): fact.path for fact in found}
 
     def _piece(self, fact: Fact) -> Piece:

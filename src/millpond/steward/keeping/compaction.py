@@ -16,6 +16,7 @@ from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import NewFile
 from millpond.fs.oplog.rows import PARTITION, write_parquet
 from millpond.fs.paths import child
+from millpond.kernel.age import by_age
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -71,10 +72,10 @@ def table_nodes(scope: Scope) -> Iterator[tuple[str, Row]]:
 
 def small_runs(table: DeltaTable) -> list[list[dict[str, Any]]]:
     """Small files that stand side by side when files are sorted by age: rows keep their order."""
-    columns = ("path", "size", "modificationTime", "deletionVector")
+    columns = ("path", "size", "modificationTime", "tags", "deletionVector")
     files = table.files(columns=columns).to_arrow().to_pylist()
     runs: list[list[dict[str, Any]]] = [[]]
-    for file in sorted(files, key=lambda file: (file["modificationTime"] or 0, file["path"])):
+    for file in sorted(files, key=by_age):
         if (file["size"] or 0) < SMALL_BYTES or file["deletionVector"] is not None:
             runs[-1].append(file)
         else:
