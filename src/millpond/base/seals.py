@@ -15,6 +15,7 @@ import io
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 from threading import local
 from typing import TYPE_CHECKING, Any, Final
@@ -34,8 +35,9 @@ _PARQUET: Final = b"PAR1"
 _MAGIC: Final = b"pondSEAL"
 _HASH: Final = 8
 _MARK: Final = 16
-_FIXED: Final = Struct(f"<QQ{_MARK}s{_MARK}s{len(_MAGIC)}s")
-"""The end of the block: the number of chunks, where they end, two hashes, and its own name."""
+_FIXED: Final = Struct(f"<QQ{_MARK}s{_MARK}s{_MARK}s{len(_MAGIC)}s")
+"""The end of the block: the number of chunks, where they end, the hashes of the index and of the
+label, the mark, and the name of the block."""
 _NAMED: Final = re.compile(r"\.([0-9a-f]{32})(?:\.[a-z0-9]+)?\.parquet$")
 _PIECE: Final = 1 << 18
 _BUFFERS: Final = local()
@@ -55,6 +57,7 @@ class Seal:
     block: int
     """Where the page index ends, and the hashes begin."""
     index: bytes
+    label: bytes
     hashes: bytes
 
     @property
@@ -113,7 +116,7 @@ def tail_of(
     fixed = tail[:-length][-_FIXED.size :]
     seal = None
     if fixed.endswith(_MAGIC) and len(fixed) == _FIXED.size:
-        count, end, index, mark, _ = _FIXED.unpack(fixed)
+        count, end, index, label, mark, _ = _FIXED.unpack(fixed)
         block = size - length - _FIXED.size - count * _HASH
         if not 0 <= end <= block:
             raise BrokenSealError("its seal is damaged")
@@ -121,9 +124,9 @@ def tail_of(
         hashes = (bytes(read_at(missing, block)) if missing > 0 else b"") + tail[
             max(-missing, 0) : len(tail) - length - _FIXED.size
         ]
-        if _mark(hashes, block, end, index, footer) != mark:
+        if _mark(hashes, (block, end, index, label), footer) != mark:
             raise BrokenSealError("its footer is damaged")
-        seal = Seal(mark.hex(), end, block, index, hashes)
+        seal = Seal(mark.hex(), end, block, index, label, hashes)
     if required and seal is None:
         raise BrokenSealError("its seal is missing or damaged")
     if isinstance(required, str) and seal is not None and seal.mark != required:
@@ -131,33 +134,64 @@ def tail_of(
     return Tail(footer, seal)
 
 
-def _mark(hashes: bytes, block: int, end: int, index: bytes, footer: bytes) -> bytes:
+def _mark(hashes: bytes, fixed: tuple[int, int, bytes, bytes], footer: bytes) -> bytes:
     hasher = blake3(hashes)
-    hasher.update(_FIXED.pack(block, end, index, b"", _MAGIC))
+    hasher.update(_FIXED.pack(*fixed, b"", _MAGIC))
     hasher.update(footer)
     return hasher.digest(_MARK)
 
 
-def check_file(file: Path, required: str | bool | None = None) -> bool:
+def check_file(file: Path, required: str | bool | None = None, *, label: str | None = None) -> bool:
     """Check all of a Parquet file of this machine; returns False if it has no seal."""
     with file.open("rb", buffering=0) as opened:
         fd, size = opened.fileno(), os.fstat(opened.fileno()).st_size
+        read_at, hash_of = partial(_pread, fd), partial(hash_range, fd)
+        return _check(read_at, hash_of, size, (required, label))
 
-        def read_at(length: int, start: int) -> bytes:
-            return os.pread(fd, length, start)
 
-        tail = tail_of(read_at, size, required=required)
-        if tail is None or tail.seal is None:
-            return False
-        seal = tail.seal
-        if read_at(len(_PARQUET), 0) != _PARQUET:
-            raise BrokenSealError("its first bytes are damaged")
-        for number, (start, length) in enumerate(chunk_spans(metadata_of(tail.footer))):
-            if not seal.is_hash(number, hash_range(fd, start, length)):
-                raise BrokenSealError(f"its bytes {start} to {start + length} are damaged")
-        if hash_range(fd, seal.end, seal.block - seal.end, _MARK) != seal.index:
-            raise BrokenSealError("its page index is damaged")
-        return True
+def check_bytes(
+    content: bytes, required: str | bool | None = None, *, label: str | None = None
+) -> bool:
+    """Check all of a Parquet file in memory; returns False if it has no seal."""
+
+    def read_at(length: int, start: int) -> bytes:
+        return content[start : start + length]
+
+    return _check(read_at, partial(_hash, read_at), len(content), (required, label))
+
+
+def _pread(fd: int, length: int, start: int) -> bytes:
+    return os.pread(fd, length, start)
+
+
+def _check(
+    read_at: ReadAt,
+    hash_of: Callable[[int, int, int], bytes],
+    size: int,
+    wanted: tuple[str | bool | None, str | None],
+) -> bool:
+    required, label = wanted
+    tail = tail_of(read_at, size, required=required)
+    if tail is None or tail.seal is None:
+        return False
+    seal = tail.seal
+    if label is not None and seal.label != _label(label):
+        raise BrokenSealError("it is another file")
+    if read_at(len(_PARQUET), 0) != _PARQUET:
+        raise BrokenSealError("its first bytes are damaged")
+    for number, (start, length) in enumerate(chunk_spans(metadata_of(tail.footer))):
+        if not seal.is_hash(number, hash_of(start, length, _HASH)):
+            raise BrokenSealError(f"its bytes {start} to {start + length} are damaged")
+    if hash_of(seal.end, seal.block - seal.end, _MARK) != seal.index:
+        raise BrokenSealError("its page index is damaged")
+    return True
+
+
+def whole_hash(file: Path) -> str:
+    """Return the hash of all bytes of a file of this machine."""
+    with file.open("rb", buffering=0) as opened:
+        fd = opened.fileno()
+        return hash_range(fd, 0, os.fstat(fd).st_size, 32).hex()
 
 
 def metadata_of(footer: bytes) -> Any:
@@ -188,20 +222,27 @@ def hash_range(fd: int, start: int, length: int, size: int = _HASH) -> bytes:
 # Writing
 
 
-def seal_file(file: Path) -> str:
-    """Seal a Parquet file of this machine; returns its mark."""
+def seal_file(file: Path, label: str = "") -> str:
+    """Seal a Parquet file of this machine; returns its mark.
+
+    The label says what the file is, where its name does not have the mark.
+    """
     with file.open("r+b") as stream:
-        return _seal(stream)
+        return _seal(stream, _label(label))
 
 
-def sealed_bytes(content: bytes) -> tuple[bytes, str]:
+def sealed_bytes(content: bytes, label: str = "") -> tuple[bytes, str]:
     """Return a Parquet file in memory with its seal, and the mark."""
     stream = io.BytesIO(content)
-    mark = _seal(stream)
+    mark = _seal(stream, _label(label))
     return stream.getvalue(), mark
 
 
-def _seal(stream: io.BytesIO | io.BufferedRandom) -> str:
+def _label(label: str) -> bytes:
+    return blake3(label.encode()).digest(_MARK)
+
+
+def _seal(stream: io.BytesIO | io.BufferedRandom, label: bytes) -> str:
     import pyarrow.parquet as pq
 
     def read_at(length: int, start: int) -> bytes:
@@ -218,10 +259,10 @@ def _seal(stream: io.BytesIO | io.BufferedRandom) -> str:
     end = max((start + length for start, length in spans), default=len(_PARQUET))
     hashes = b"".join(_hash(read_at, start, length, _HASH) for start, length in spans)
     index = _hash(read_at, end, stop - end, _MARK)
-    mark = _mark(hashes, stop, end, index, tail.footer)
+    mark = _mark(hashes, (stop, end, index, label), tail.footer)
     stream.seek(stop)
     stream.write(hashes)
-    stream.write(_FIXED.pack(len(spans), end, index, mark, _MAGIC))
+    stream.write(_FIXED.pack(len(spans), end, index, label, mark, _MAGIC))
     stream.write(tail.footer)
     return mark.hex()
 
@@ -249,3 +290,55 @@ def chunk_span(chunk: Any) -> tuple[int, int]:
     """Return where a column chunk begins, and how long it is."""
     start = chunk.dictionary_page_offset or chunk.data_page_offset
     return int(start), int(chunk.total_compressed_size)
+
+
+# Notes
+
+
+def sealed_text(text: str, label: str) -> bytes:
+    """Return a text after a line with its hash; the label says what it is.
+
+    >>> opened_text(sealed_text("a note", "of today"), "of today")
+    'a note'
+    """
+    content = text.encode()
+    return _text_hash(content, label) + b"\n" + content
+
+
+def opened_text(sealed: bytes, label: str) -> str:
+    """Return the text that was sealed; raises BrokenSealError if it is another one now."""
+    head, _, content = sealed.partition(b"\n")
+    if _text_hash(content, label) != head:
+        raise BrokenSealError("it is not what was written")
+    return content.decode()
+
+
+def _text_hash(content: bytes, label: str) -> bytes:
+    hasher = blake3(_label(label))
+    hasher.update(content)
+    return hasher.hexdigest(_MARK).encode()
+
+
+class Checks:
+    """Files of this machine that were checked by this process; they are as long as they stay so.
+
+    A file that was changed since, by its time, size or number, is checked again.
+    """
+
+    MOST: Final = 65_536
+    """The oldest half of more is forgotten."""
+
+    def __init__(self) -> None:
+        self._good: dict[str, tuple[int, int, int]] = {}
+
+    def once(self, file: Path, check: Callable[[Path], object]) -> None:
+        """Check a file unless that was done; what `check` raises, is raised."""
+        found = file.stat()
+        state = found.st_mtime_ns, found.st_size, found.st_ino
+        if self._good.get(str(file)) == state:
+            return
+        check(file)
+        if len(self._good) >= self.MOST:
+            for name in list(self._good)[: self.MOST // 2]:
+                self._good.pop(name, None)
+        self._good[str(file)] = state

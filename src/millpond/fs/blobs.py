@@ -20,6 +20,8 @@ from millpond.base.errors import (
     PondError,
     StoreError,
 )
+from millpond.base.seals import Checks, whole_hash
+from millpond.base.store.local import LocalStore
 from millpond.fs.edit import Stored
 
 if TYPE_CHECKING:
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 INLINE_BYTES: Final = 64 * 1024
 DIRECTORY: Final = "blobs"
 CHUNK_BYTES: Final = 1 << 20
+CHECKED_BYTES: Final = 4 << 20
+"""Up to so many bytes content in an object store is checked before an engine reads parts of it."""
+_CHECKED: Final = Checks()
 YOUNG: Final = timedelta(hours=1)
 """A blob of this age is not removed by maintenance, whether something needs it or not."""
 
@@ -110,14 +115,27 @@ class Blobs:
                 hasher.update(chunk)
                 held = chunk
         except ObjectNotFoundError as error:
-            raise IntegrityError(
-                f"the content of {path} (version {row.version}) is gone: {error.message}",
-                path=path,
-                hint="pond fsck tells what else is damaged; restore it from a backup",
-            ) from error
+            raise _gone(row, path, error) from error
         _check(hasher.hexdigest(), row, path)
         if held:
             yield held
+
+    def check(self, row: Row, *, path: str) -> None:
+        """Check the content of a row in its place, before an engine reads parts of it.
+
+        In an object store only small content is: it would be fetched twice.
+        """
+        assert row.blake3 is not None
+        name = blob_path(row.blake3)
+        if not isinstance(self.store, LocalStore):
+            if (row.size or 0) <= CHECKED_BYTES:
+                for _ in self.read(row, None, path=path):
+                    pass
+            return
+        try:
+            _CHECKED.once(self.store.root / name, lambda file: _check(whole_hash(file), row, path))
+        except FileNotFoundError as error:
+            raise _gone(row, path, error) from error
 
     def read_range(self, row: Row, inline: bytes | None, start: int, length: int) -> bytes:
         """Some bytes of a row's content, which are not checked."""
@@ -184,6 +202,14 @@ def _pieces(source: IO[bytes], watch: Callable[[int], None] | None) -> Iterator[
         yield chunk
         if watch is not None:
             watch(len(chunk))
+
+
+def _gone(row: Row, path: str, error: FileNotFoundError) -> IntegrityError:
+    return IntegrityError(
+        f"the content of {path} (version {row.version}) is gone: {error}",
+        path=path,
+        hint="pond fsck tells what else is damaged; restore it from a backup",
+    )
 
 
 def _check(found: str, row: Row, path: str) -> None:

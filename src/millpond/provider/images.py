@@ -62,8 +62,11 @@ class Images:
     def image(self, raw: Raw, reader: Reader) -> Image:
         """The image of a file; it is made if it is not there."""
         key = reader.key(raw)
+        if self._is_image(raw, reader):  # engines read it in parts, which have no hashes
+            raw.check()
         found = self._known.get(key) or self._kept(key, raw, reader)
         if found is None:
+            raw.check()  # formats may read it in any order
             found = self._made(key, raw, reader)
         found = self._known[key] = replace(found, name=raw.name)
         return found

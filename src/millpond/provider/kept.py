@@ -4,6 +4,9 @@ They are derived and disposable: deleting them loses nothing. A result is a Parq
 there as a whole or not at all, so two processes that compute the same do no harm. Only the user
 that computed a result can read it (mode 0600): an input may be a private file of this machine.
 Other users, and those that can't write into the pond, keep results in a directory of their own.
+
+Results and notes are sealed, and checked when they are used. One that is damaged is removed and
+computed again.
 """
 
 from __future__ import annotations
@@ -13,11 +16,21 @@ import os
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from millpond.base.errors import ObjectNotFoundError, StoreAccessError, StoreError
+from millpond.base.seals import (
+    BrokenSealError,
+    Checks,
+    check_bytes,
+    check_file,
+    opened_text,
+    seal_file,
+    sealed_bytes,
+    sealed_text,
+)
 from millpond.base.store import open_store
 from millpond.base.store.local import LocalStore
 from millpond.plan.sources import File, Scan
@@ -37,6 +50,9 @@ DIRECTORY: Final = "cache"
 ROW_GROUP_ROWS: Final = 128 * 1024
 TOUCHED_AFTER: Final = timedelta(days=1)
 """A result that is used says so this often, so that upkeep removes only what is not."""
+WHOLE_BYTES: Final = 4 << 20
+"""Up to so many bytes a result in an object store is read whole to be checked."""
+CHECKED: Final = Checks()
 _OVER: Final[PutMode] = "overwrite"
 _log = logging.getLogger("millpond.provider")
 
@@ -58,6 +74,7 @@ class Counts:
     found: int = 0
     made: int = 0
     rows_made: int = 0
+    damaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +132,8 @@ class Kept:
                 continue
             if _is_of_another(place.store, name):
                 continue
+            if not self._is_intact(place, name, meta):
+                continue
             self.counts.found += 1
             if datetime.now(UTC) - meta.modified > TOUCHED_AFTER:
                 _touch(place.store, name)
@@ -124,17 +143,20 @@ class Kept:
     def read_text(self, key: str) -> str | None:
         """A note, if it was kept."""
         for place in self._places.all():
+            name = self._name(key, "json")
             try:
-                return place.store.get(self._name(key, "json")).decode()
+                return opened_text(place.store.get(name), name)
             except (ObjectNotFoundError, StoreAccessError):
                 continue
+            except BrokenSealError as error:
+                self._remove(place, name, error)
         return None
 
     def write_text(self, key: str, text: str) -> None:
         """Keep a note; who can't, does without."""
         try:
             name = self._name(key, "json")
-            self._put(name, lambda store: store.put(name, text.encode(), mode=_OVER))
+            self._put(name, lambda store: store.put(name, sealed_text(text, name), mode=_OVER))
         except StoreError as error:
             _log.info("a note could not be kept: %s", error.message)
 
@@ -173,12 +195,14 @@ class Kept:
 
     def _keep_bytes(self, key: str, content: bytes) -> Result:
         name = self._name(key)
+        content, _ = sealed_bytes(content, name)
         place, meta = self._put(name, lambda store: store.put(name, content, mode=_OVER))
         return Result(key, f"{place.location}/{name}", meta.size)
 
     def keep_file(self, key: str, file: Path) -> Result:
-        """Take over a Parquet file that was written already."""
+        """Take over a Parquet file that was written already, and seal it."""
         name = self._name(key)
+        seal_file(file, name)
         place, meta = self._put(name, lambda store: store.put_file(name, file, mode=_OVER))
         return Result(key, f"{place.location}/{name}", meta.size)
 
@@ -194,6 +218,31 @@ class Kept:
                 raise
             _log.info("results are kept in %s: %s", own.location, error.message)
             return own, put(own.store)
+
+    def _is_intact(self, place: Place, name: str, meta: ObjectMeta) -> bool:
+        """Return whether a result is what was written; one that is not is removed."""
+        try:
+            if isinstance(place.store, LocalStore):
+                check = partial(check_file, required=True, label=name)
+                CHECKED.once(place.store.root / name, check)
+            elif meta.size <= WHOLE_BYTES:
+                check_bytes(place.store.get(name), required=True, label=name)
+            # A larger object is checked by its reader: its footer, and each page that it reads.
+        except BrokenSealError as error:
+            self._remove(place, name, error)
+            return False
+        except (OSError, StoreError):  # it was removed meanwhile, or can't be read
+            return False
+        return True
+
+    def _remove(self, place: Place, name: str, error: Exception) -> None:
+        """Remove what is damaged, so that it is computed again."""
+        self.counts.damaged += 1
+        _log.warning("%s/%s is damaged and is computed again: %s", place.location, name, error)
+        try:
+            place.store.delete(name)
+        except StoreError as failure:
+            _log.info("it could not be removed: %s", failure.message)
 
     def _name(self, key: str, suffix: str = "parquet") -> str:
         return f"{DIRECTORY}/{self.kind}/{key}.{suffix}"
@@ -238,7 +287,13 @@ class _Draft:
 
         # Numbers are rarely the same; to look whether they are takes longer than to write them.
         texts = [field.name for field in self._schema if not _is_number(field.type)]
-        return pq.ParquetWriter(sink, self._schema, compression="zstd", use_dictionary=texts)
+        return pq.ParquetWriter(
+            sink,
+            self._schema,
+            compression="zstd",
+            use_dictionary=texts,
+            write_page_checksum=True,
+        )
 
     def _write(self, writer: pq.ParquetWriter) -> None:
         import pyarrow as pa

@@ -37,6 +37,8 @@ class Raw:
     """Where an engine finds exactly these bytes, if they are an object of their own."""
     file_name: str = ""
     """The name whose end says what is in it, where that is another one than `name`."""
+    check: Callable[[], object] = lambda: None
+    """Raises IntegrityError if the bytes are not those that were stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,13 @@ once under `cache/`, since a table is read by the names of its files.
 from __future__ import annotations
 
 import json
-from functools import cached_property
+import logging
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import ObjectNotFoundError, PathTypeError, SchemaError
+from millpond.base.errors import PathTypeError, SchemaError
+from millpond.base.seals import BrokenSealError, Checks, whole_hash
+from millpond.base.store.local import LocalStore
 from millpond.fs.paths import parts
 from millpond.fs.walk import walk
 from millpond.kernel.age import by_age
@@ -21,7 +24,10 @@ from millpond.steward.dynamic.shortlog import COLUMN_MAPPING, times_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from millpond.base.store import Store
+    from millpond.fs.entry import Row
     from millpond.kernel.table import DeltaTable
     from millpond.plan.node import Plan
     from millpond.provider.formats.reader import Reader
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = "_delta_log"
 _DIRECTORY: Final = "cache/delta"
+_CHECKED: Final = Checks()
 
 
 def delta_rows(derivation: Derivation, match: Match, asked: DataUrl, reader: Reader) -> Rows:
@@ -151,10 +158,34 @@ def laid_out(scope: Scope, path: str) -> str:
     key = key_of(*(f"{name}={row.blake3}" for name, row in sorted(rows.items()) if row))
     base = f"{_DIRECTORY}/{key}"
     store = open_store(scope.pond.location, settings=scope.pond.settings, durable=False)
-    try:
-        store.head(f"{base}/{log[-1]}")
-    except ObjectNotFoundError:
-        for name in (*sorted(set(files) - set(log)), *log):
-            chunks = scope.read_chunks(files[name].path)
-            store.put(f"{base}/{name}", chunks, mode="overwrite")
+    sizes = {meta.path: meta.size for meta in store.list(f"{base}/")}
+    for name in (*sorted(set(files) - set(log)), *log):
+        path = files[name].path
+        if not _is_intact(store, f"{base}/{name}", scope.byte_rows(path), sizes):
+            store.put(f"{base}/{name}", scope.read_chunks(path), mode="overwrite")
     return f"{scope.pond.location}/{base}"
+
+
+def _is_intact(store: Store, name: str, versions: Sequence[Row], sizes: Mapping[str, int]) -> bool:
+    """Return whether a file was laid out, and is what it was; an object store sees to that.
+
+    Of a series, whose versions are one file here, the size is compared alone.
+    """
+    if sizes.get(name) != sum(row.size or 0 for row in versions):
+        return False
+    if len(versions) > 1 or not isinstance(store, LocalStore):
+        return True
+    try:
+        _CHECKED.once(store.root / name, partial(_check, versions[0].blake3))
+    except BrokenSealError:
+        log = logging.getLogger("millpond.steward")
+        log.warning("%s/%s is damaged and is copied again", store.url, name)
+        return False
+    except OSError:
+        return False
+    return True
+
+
+def _check(digest: str | None, file: Path) -> None:
+    if whole_hash(file) != digest:
+        raise BrokenSealError("it has another hash")

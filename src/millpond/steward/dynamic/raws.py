@@ -44,10 +44,12 @@ def pond_raws(scope: Scope, path: str) -> list[Raw]:
 
 def _raw(scope: Scope, name: str, plain: str, row: Row) -> Raw:
     is_inline = row.blake3 is None or scope.tree.content(row) is not None
-    location = None if is_inline else f"{scope.pond.location}/{blob_path(row.blake3 or '')}"
-    return Raw(
-        name, row.blake3 or "", row.size or 0, partial(_opened, scope, name, row), location, plain
-    )
+    opened = partial(_opened, scope, name, row)
+    if is_inline:
+        return Raw(name, row.blake3 or "", row.size or 0, opened, None, plain)
+    location = f"{scope.pond.location}/{blob_path(row.blake3 or '')}"
+    check = partial(scope.pond.blobs.check, row, path=name)
+    return Raw(name, row.blake3 or "", row.size or 0, opened, location, plain, check)
 
 
 def _opened(scope: Scope, name: str, row: Row) -> IO[bytes]:
