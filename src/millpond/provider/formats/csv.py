@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from pydantic import BeforeValidator, Field, field_validator
 
 from millpond.base.errors import EvaluationError
+from millpond.engine.arrow.source.lent import Lent
 from millpond.engine.csvhead import read_head
 from millpond.plan import types as t
 from millpond.plan.arrow import to_arrow_schema
@@ -159,9 +160,10 @@ def _texts(source: Source, options: CsvOptions) -> Iterator[pa.RecordBatch]:
     names = _names(source, options)
     if not names:
         return
-    with source.open() as stream:
+    reader: Any = None
+    with source.open() as stream, Lent(stream) as lent:
         try:
-            reader = _opened(stream, options, names)
+            reader = _opened(lent, options, names)
             while True:
                 try:
                     batch = reader.read_next_batch()
@@ -172,14 +174,16 @@ def _texts(source: Source, options: CsvOptions) -> Iterator[pa.RecordBatch]:
         except pa.ArrowInvalid as error:
             said = str(error).replace("invalid UTF8 data", "it is not UTF-8")
             raise source.failed(f"can't be read: {said}", hint=_HINT) from error
+        finally:
+            reader = None
 
 
-def _opened(stream: Any, options: CsvOptions, names: tuple[str, ...]) -> Any:
+def _opened(lent: Lent, options: CsvOptions, names: tuple[str, ...]) -> Any:
     import pyarrow as pa
     import pyarrow.csv as pc
 
     return pc.open_csv(
-        pa.PythonFile(stream, mode="r"),
+        lent.file,
         read_options=pc.ReadOptions(
             use_threads=False,
             autogenerate_column_names=not options.has_header,
