@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import millpond as mp
-from millpond.fs.factory import FACTORIES
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -168,35 +165,3 @@ class TestListFactories:
 
     def test_one_that_is_run(self, cli: Cli) -> None:
         assert "pond_path" in cli.ok("list-factories", "log-ingest")
-
-
-class Diary:
-    """Appends what it is told to a file."""
-
-    modes = ("once", "twice")
-    summary = "writes a line"
-
-    def check(self, config: dict[str, str]) -> dict[str, str]:
-        return config
-
-    def run(self, run: object) -> None:
-        with run.write() as tx:  # type: ignore[attr-defined]
-            words = " ".join(run.args)  # type: ignore[attr-defined]
-            tx.write_bytes("/diary", f"{run.mode} {words}".encode())  # type: ignore[attr-defined]
-            tx.commit()
-
-
-def test_run(cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(FACTORIES._loaded, "diary", Diary)
-    with mp.open(place).write() as tx:
-        tx.make_factory("/write", "diary", {})
-        tx.write_bytes("/file", b"x")
-        tx.commit()
-    done = cli.json("run", "/write", "--", "hello", "-x")
-    assert (done["transactions"], done["mode"]) == (1, "once")
-    assert cli.ok("cat", "/diary") == "once hello -x"
-    cli.ok("run", "/write", "--mode", "twice")
-    assert cli.ok("cat", "/diary").startswith("twice")
-    assert "its modes are once, twice" in cli.fails("run", "/write", "--mode", "never", code=3)
-    assert "can't be run" in cli.fails("run", "/file", code=8)
-    cli.fails("run", "/nothing", code=6)

@@ -42,7 +42,7 @@ def test_only_changes_are_written(pond: Pond) -> None:
     run_node(pond, "/m")
     assert rows_of(pond, "/out/joined") == rows_of(pond, "/j")
     assert pond.read().stat("/out/joined").version == 2
-    run_node(pond, "/m", mode="always")
+    run_node(pond, "/m", "always")
     assert pond.read().stat("/out/joined").version == 3
 
 

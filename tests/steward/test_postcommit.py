@@ -9,6 +9,7 @@ from tests.steward.processes import die, run
 
 import millpond as mp
 from millpond.base.errors import ConfigError, PluginError
+from millpond.fs.command import NodeCommand
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import FACTORIES, Executable, Run
 from millpond.steward.committing import steps
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class Diary:
     """Appends a line to a file of the pond, or does what else its configuration says."""
 
-    modes = ("push", "pull")
+    commands = (NodeCommand("push"), NodeCommand("pull"))
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         if "line" not in config:
@@ -36,7 +37,7 @@ class Diary:
             raise ValueError(run.config["fails"])
         assert run.read().exists("/etc/system.d")
         with run.write() as tx:
-            line = f"{run.config['line']} {run.mode} after {run.parent_txn_seq}\n"
+            line = f"{run.config['line']} {run.command} after {run.parent_txn_seq}\n"
             tx.write_bytes(run.config["file"], line.encode(), series=True)
             tx.commit()
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import millpond as mp
 from millpond.base.errors import TypeMismatchError
+from millpond.fs.command import NodeCommand
 from millpond.fs.factory import FACTORIES
 from millpond.steward.keeping.root import content_root
 from millpond.steward.keeping.rowhash import RowsHash, rows_digest
@@ -143,7 +144,7 @@ def test_a_type_that_no_table_has_is_refused() -> None:
 class Idle:
     """A factory that does nothing."""
 
-    modes = ("off",)
+    commands = (NodeCommand("run"),)
 
     def check(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config

@@ -55,7 +55,7 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(entry.home).command
         command.short_help = entry.help
-        return _with_json(command)
+        return with_json(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -137,9 +137,10 @@ def _wants_json(context: Context, given: list[str]) -> bool:
     return context.as_json or "--json" in given
 
 
-def _with_json(command: click.Command) -> click.Command:
+def with_json(command: click.Command) -> click.Command:
+    """Give a command and those in it the option `--json`."""
     if JSON not in command.params:
         command.params.append(JSON)
     for inner in getattr(command, "commands", {}).values():
-        _with_json(inner)
+        with_json(inner)
     return command

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from millpond.base.errors import PluginError
 from millpond.base.registry import Registry
+from millpond.fs.command import check_commands
 from millpond.fs.entry import EntryType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from millpond.fs.command import NodeCommand
 
 OFF: Final = "off"
 """The mode in which a factory is not run after commits."""
@@ -35,13 +38,13 @@ class Run(Protocol):
         ...
 
     @property
-    def mode(self) -> str:
-        """One of the factory's modes."""
+    def command(self) -> str:
+        """The name of one of the factory's commands."""
         ...
 
     @property
-    def args(self) -> tuple[str, ...]:
-        """What a person gave on the command line; nothing after a commit."""
+    def options(self) -> Mapping[str, Any]:
+        """The values of the command's options and arguments; after a commit their defaults."""
         ...
 
     @property
@@ -81,12 +84,15 @@ class Executable(Factory, Protocol):
     """A factory that can be run."""
 
     @property
-    def modes(self) -> tuple[str, ...]:
-        """What it can be told to do after commits, by `factory.NAME.mode`; the first is usual."""
+    def commands(self) -> tuple[NodeCommand, ...]:
+        """What it can be told to do. The first is usual; `factory.NAME.mode` names another."""
         ...
 
-    def run(self, run: Run) -> None:
-        """Do it. What it raises is recorded, and undoes nothing."""
+    def run(self, run: Run) -> object:
+        """Do it. What it raises is recorded, and undoes nothing.
+
+        What a command that reports returns is shown: a mapping, or a list of mappings.
+        """
         ...
 
 
@@ -106,8 +112,18 @@ def executable(name: str) -> Executable:
     """The factory of a name, if it can be run."""
     found = factory(name)
     if not isinstance(found, Executable):
-        raise _unfit(name, "can't be run", "it needs modes and run()")
+        raise _unfit(name, "can't be run", "it needs commands and run()")
+    try:
+        check_commands(found.commands)
+    except ValueError as error:
+        raise _unfit(name, f"can't be run: {error}", "see millpond.fs.command") from None
     return found
+
+
+def command_of(name: str, mode: str | None) -> NodeCommand:
+    """Return the command that a node of a factory runs when none is named."""
+    commands = executable(name).commands
+    return next((each for each in commands if each.name == mode), commands[0])
 
 
 def kind_of(name: str) -> EntryType:

@@ -1,19 +1,20 @@
-"""`run_node`: a person runs an executable node; its writes are ordinary transactions."""
+"""Running an executable node by hand: its writes are ordinary transactions."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import ConfigError, PathTypeError
 from millpond.fs.entry import EntryType
-from millpond.fs.factory import OFF, executable
+from millpond.fs.factory import command_of, executable
 from millpond.steward.control.settings import mode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from millpond.fs.command import NodeCommand
     from millpond.steward.pond import Pond
     from millpond.steward.read import ReadScope
     from millpond.steward.write import WriteScope
@@ -27,11 +28,13 @@ class NodeRun:
     path: str
     factory: str
     config: Mapping[str, Any]
-    mode: str
-    args: tuple[str, ...] = ()
+    command: str
+    options: Mapping[str, Any]
     parent_txn_seq: int | None = None
     told: list[str] = field(default_factory=list)
-    """What the factory said."""
+    """The messages of the factory."""
+    result: object = None
+    """What a command that reports has found."""
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -52,10 +55,45 @@ class NodeRun:
         return self.pond.begin({**said, "config_path": self.path}, kind="write")
 
 
-def run_node(
-    pond: Pond, path: str, *, mode: str | None = None, args: Sequence[str] = ()
-) -> NodeRun:
-    """Run a node; what it raises is for the caller."""
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A node that can be run, and what its factory can be told to do."""
+
+    pond: Pond
+    path: str
+    factory: str
+    config: Mapping[str, Any]
+    default: NodeCommand
+    """The command that runs when none is named."""
+
+    @property
+    def commands(self) -> tuple[NodeCommand, ...]:
+        """All commands."""
+        return executable(self.factory).commands
+
+    def command(self, name: str | None) -> NodeCommand:
+        """Return a command by its name; ConfigError if there is none."""
+        if name is None:
+            return self.default
+        found = next((each for each in self.commands if each.name == name), None)
+        if found is None:
+            names = ", ".join(each.name for each in self.commands)
+            raise ConfigError(
+                f"{self.factory} has no command {name!r}", hint=f"its commands are {names}"
+            )
+        return found
+
+    def run(self, name: str | None = None, options: Mapping[str, Any] | None = None) -> NodeRun:
+        """Run a command; what it raises is for the caller."""
+        command = self.command(name)
+        values = command.values(options or {})
+        run = NodeRun(self.pond, self.path, self.factory, self.config, command.name, values)
+        result = executable(self.factory).run(run)
+        return replace(run, result=result if command.reports else None)
+
+
+def runnable(pond: Pond, path: str) -> Runnable:
+    """Return the node at a path, if it can be run."""
     scope = pond.read()
     row = scope.row(path)
     if row.entry_type is not EntryType.EXECUTABLE:
@@ -67,14 +105,11 @@ def run_node(
             else "pond list-factories shows what makes nodes that can be",
         )
     name = row.factory or ""
-    found = executable(name)
-    said = pond.control.text(mode_key(name))
-    chosen = mode or (said if said not in (None, OFF) else None) or found.modes[0]
-    if chosen not in found.modes:
-        raise ConfigError(
-            f"{name} has no mode {chosen!r}", hint=f"its modes are {', '.join(found.modes)}"
-        )
+    default = command_of(name, pond.control.text(mode_key(name)))
     config = json.loads(row.config or "{}")
-    made = NodeRun(pond, scope.locate(path).path, name, config, chosen, tuple(args))
-    found.run(made)
-    return made
+    return Runnable(pond, scope.locate(path).path, name, config, default)
+
+
+def run_node(pond: Pond, path: str, command: str | None = None, **options: Any) -> NodeRun:
+    """Run a node: `run_node(pond, "/ingest", dry_run=True)`."""
+    return runnable(pond, path).run(command, options)

@@ -1,8 +1,8 @@
-"""`pond run`: run an executable node."""
+"""`pond run`: run an executable node; its factory declares the commands."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,32 +10,74 @@ from millpond.cli.params import PATH
 
 if TYPE_CHECKING:
     from millpond.cli.context import Context
+    from millpond.fs.command import NodeCommand
+    from millpond.steward.running import Runnable
+
+_AS_GIVEN = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.command("run", context_settings=_AS_GIVEN)
 @click.argument("path", type=PATH)
-@click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@click.option("--mode", help="What it is to do; else what factory.NAME.mode says, or the usual.")
-@click.pass_obj
-def command(context: Context, *, path: str, args: tuple[str, ...], mode: str | None) -> None:
-    """Run the node at PATH; ARGS are given to its factory.
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND] [OPTIONS]")
+@click.pass_context
+def command(ctx: click.Context, *, path: str, words: tuple[str, ...]) -> None:
+    """Run the node at PATH. `pond run PATH --help` shows its commands and their options.
 
     \b
     Examples:
       pond run /etc/system.d/10-backup
-      pond run /collect/logs --mode push
+      pond run /ingest --help
+      pond run /ingest --dry-run
+      pond run /ingest status
     """
-    from millpond.cli.doing import doing
-    from millpond.steward.running import run_node
+    from millpond.cli.group import with_json
+    from millpond.cli.nodecommand import NodeCommands
+    from millpond.fs.factory import factory
+    from millpond.steward.running import runnable
 
-    pond = context.open_pond()
-    before = pond.read().txn_seq
-    with doing(context, f"running {path}"):
-        done = run_node(pond, path, mode=mode, args=args)
+    context: Context = ctx.obj
+    node = runnable(context.open_pond(), path)
+
+    def run(declared: NodeCommand, values: dict[str, Any]) -> None:
+        _run(context, node, declared, values)
+
+    summary = getattr(factory(node.factory), "summary", "")
+    group = with_json(
+        NodeCommands(
+            node.commands, node.default, run, summary=f"{node.factory}: {summary or 'run a node'}."
+        )
+    )
+    with group.make_context(f"run {path}", list(words), parent=ctx.parent) as inner:
+        group.invoke(inner)
+
+
+def _run(context: Context, node: Runnable, declared: NodeCommand, values: dict[str, Any]) -> None:
+    from millpond.cli.doing import doing
+
+    before = node.pond.read().txn_seq
+    with doing(context, f"running {node.path}"):
+        done = node.run(declared.name, values)
+    if declared.reports:
+        _report(context, done.result)
+        return
     if not context.as_json:
         for line in done.told:
             context.out.say(line)
-    made = pond.read().txn_seq - before
+    made = node.pond.read().txn_seq - before
     said = "nothing was written" if not made else f"{made} transaction{'s' if made > 1 else ''}"
-    facts = {"factory": done.factory, "mode": done.mode, "transactions": made, "told": done.told}
-    context.out.done(f"ran {path} ({done.factory}, {done.mode}): {said}", path=path, **facts)
+    facts = {
+        "factory": done.factory,
+        "command": done.command,
+        "transactions": made,
+        "told": done.told,
+    }
+    message = f"ran {node.path} ({done.factory}, {done.command}): {said}"
+    context.out.done(message, path=node.path, **facts)
+
+
+def _report(context: Context, result: Any) -> None:
+    """Show what a command has found."""
+    if isinstance(result, dict):
+        context.out.facts(result)
+    else:
+        context.out.rows(list(result or ()))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import field_validator
 
 from millpond.base.errors import FactoryConfigError, PathExistsError, PathSyntaxError
+from millpond.fs.command import CommandOption, NodeCommand
 from millpond.fs.entry import EntryType
 from millpond.fs.glob import Pattern
 from millpond.fs.paths import join, parts
@@ -79,18 +80,64 @@ class LogIngest(ConfiguredFactory[LogIngestConfig]):
     creates: ClassVar[Creates] = "executable"
     model = LogIngestConfig
     summary = "appends what is new in rotating log files, when it is run"
-    modes = ("ingest",)
+    commands: ClassVar[tuple[NodeCommand, ...]] = (
+        NodeCommand(
+            "ingest",
+            "Append what is new, in one transaction.",
+            options=(
+                CommandOption(
+                    "dry-run", "Show what would be appended, and write nothing.", kind="flag"
+                ),
+            ),
+        ),
+        NodeCommand(
+            "status",
+            "Show what the pond has of each active file, and what is new.",
+            reports=True,
+        ),
+    )
 
-    def run(self, run: Run) -> None:
+    def run(self, run: Run) -> object:
         """Append what is new, in one transaction; where nothing is, nothing happens."""
         config = self.parse(run.config, run.variables)
+        if run.command == "status":
+            return _status(run.read(), config)
+        if run.options["dry_run"]:
+            for stream in _streams(config):
+                _tell(run, stream, _news(run.read(), stream))
+            return None
         with run.write(f"log-ingest {run.path}") as tx:
             for stream in _streams(config):
-                found = news(_known(tx, stream.path), stream.archived, stream.active)
+                found = _news(tx, stream)
                 _tell(run, stream, found)
                 if found.takes:
                     _append(tx, stream.path, found)
             tx.commit()
+        return None
+
+
+def _news(scope: Any, stream: Stream) -> News:
+    return news(_known(scope, stream.path), stream.archived, stream.active)
+
+
+def _status(scope: Any, config: LogIngestConfig) -> list[dict[str, Any]]:
+    """Return what the pond has of each stream, and what is new in its files."""
+    rows = []
+    for stream in _streams(config):
+        found = _news(scope, stream)
+        versions = scope.versions(stream.path) if scope.exists(stream.path) else []
+        rows.append(
+            {
+                "path": stream.path,
+                "active": None if stream.active is None else stream.active.path,
+                "archived": len(stream.archived),
+                "versions": len(versions),
+                "stored": sum(row.size or 0 for row in versions),
+                "new": sum(take.size for take in found.takes),
+                "skipped": ", ".join(sorted(found.skipped)) or None,
+            }
+        )
+    return rows
 
 
 def _streams(config: LogIngestConfig) -> Iterator[Stream]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pydantic import field_validator, model_validator
 
 from millpond.base.errors import PathSyntaxError, WriteConflictError
+from millpond.fs.command import NodeCommand
 from millpond.fs.paths import parts
 from millpond.provider.factory import Config, ConfiguredFactory, Creates
 
@@ -56,11 +57,14 @@ class Materialize(ConfiguredFactory[MaterializeConfig]):
     name = "materialize"
     creates: ClassVar[Creates] = "executable"
     model = MaterializeConfig
-    modes: tuple[str, ...] = ("refresh", "always")
+    commands: ClassVar[tuple[NodeCommand, ...]] = (
+        NodeCommand("refresh", "Write the rows, unless the source is what it was."),
+        NodeCommand("always", "Write the rows in any case."),
+    )
     summary: ClassVar[str] = "writes the rows of a computed node down as a table"
 
     def run(self, run: Run) -> None:
-        """Write the rows, unless the source is what it was; mode `always` writes in any case.
+        """Write the rows, unless the source is what it was; `always` writes in any case.
 
         The rows are those of the state that the transaction is based on. Where another writer has
         changed the target meanwhile, its rows may be older or newer than these, so everything
@@ -78,7 +82,7 @@ class Materialize(ConfiguredFactory[MaterializeConfig]):
     def _refresh(self, run: Run) -> None:
         config = self.parse(run.config, run.variables)
         with run.write(f"materialize {config.source} as {config.target}") as tx:
-            if refresh(tx, config.source, config.target, always=run.mode == "always"):
+            if refresh(tx, config.source, config.target, always=run.command == "always"):
                 tx.commit()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.ids import TxnId
 from millpond.fs.entry import EntryType
-from millpond.fs.factory import OFF, executable
+from millpond.fs.factory import OFF, command_of, executable
 from millpond.fs.paths import child
 from millpond.fs.resolve import try_resolve
 from millpond.steward.control.process import OPEN, this_process
@@ -119,9 +119,10 @@ class Follower:
         return True
 
     def _run(self) -> None:
-        found = executable(self.factory)
-        mode = self.pond.control.text(mode_key(self.factory)) or found.modes[0]
-        found.run(PostCommitRun(self, json.loads(self.config), mode))
+        mode = self.pond.control.text(mode_key(self.factory))
+        command = command_of(self.factory, mode)
+        run = PostCommitRun(self, json.loads(self.config), command.name, command.values({}))
+        executable(self.factory).run(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +131,8 @@ class PostCommitRun:
 
     follower: Follower
     config: Mapping[str, Any]
-    mode: str
-    args: tuple[str, ...] = ()
+    command: str
+    options: Mapping[str, Any]
 
     @property
     def path(self) -> str:

@@ -56,7 +56,8 @@ def _parser(key: str) -> Parser:
         return SETTINGS[key][0]
     mode = _MODE.fullmatch(key)
     if mode is not None:
-        return setting.one_of(*executable(mode[1]).modes, OFF)
+        commands = executable(mode[1]).commands
+        return setting.one_of(*(each.name for each in commands if each.runs_alone), OFF)
     if key.startswith(IDENTITY):
         raise ConfigError(f"{key} says who the pond is and can't be changed", setting=key)
     near = get_close_matches(key, SETTINGS, n=1)
