@@ -65,10 +65,11 @@ PARSERS: Mapping[str, Parser] = {
     "store.access_key_id": setting.optional(setting.text),
     "store.secret_access_key": setting.optional(setting.secret),
     "store.session_token": setting.optional(setting.secret),
+    "sql.allow": setting.one_of("inputs", "session"),
     "warm.use": setting.one_of("auto", "never"),
     "warm.idle_minutes": setting.amount,
 }
-_SECTIONS = ("spark", "arrow", "store", "warm")
+_SECTIONS = ("spark", "arrow", "store", "sql", "warm")
 
 
 class SettingRow(NamedTuple):
@@ -129,6 +130,17 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SqlSettings:
+    """What queries may do that users write themselves; those of factories never may more."""
+
+    allow: Literal["inputs", "session"] = "inputs"
+    """`session` allows programs, files, tables and functions that the Spark session reaches."""
+
+    def __post_init__(self) -> None:
+        _check_section(self, "sql")
+
+
+@dataclass(frozen=True, slots=True)
 class WarmSettings:
     """The engine that stays between commands: `pond engine start`."""
 
@@ -156,6 +168,7 @@ class Settings:
     spark: SparkSettings = field(default_factory=SparkSettings)
     arrow: ArrowSettings = field(default_factory=ArrowSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    sql: SqlSettings = field(default_factory=SqlSettings)
     warm: WarmSettings = field(default_factory=WarmSettings)
     origins: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 

@@ -112,7 +112,14 @@ def stored(path: str, columns: AnySchema) -> Plan:
 
 
 def sql(text: str, *, schema: AnySchema | None = None, **inputs: Plan) -> Plan:
-    """A query over named plans. Without a schema, Spark is asked for it (which starts it)."""
+    """A query over named plans. Without a schema, Spark is asked for it (which starts it).
+
+    It may read its inputs and call functions that compute, unless the setting `sql.allow` is
+    `session`: then it may do what this process's session can do.
+    """
+    from millpond.base.settings import Settings
+
+    allow = Settings.load().sql.allow
     text_of(text, "sql()", "a query's text")
     members = tuple(plan_of(given, f"sql({name}=...)") for name, given in inputs.items())
     if schema is not None:
@@ -122,5 +129,7 @@ def sql(text: str, *, schema: AnySchema | None = None, **inputs: Plan) -> Plan:
         from millpond.plan.run import engine_named
 
         spark: Any = engine_named("spark")
-        columns = spark.sql_schema(text, {name: plan.schema for name, plan in inputs.items()})
-    return Sql(text, tuple(inputs), members, columns)
+        columns = spark.sql_schema(
+            text, {name: plan.schema for name, plan in inputs.items()}, allow=allow
+        )
+    return Sql(text, tuple(inputs), members, columns, allow)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import SqlError
+from millpond.plan.sqlfunctions import SQL_FUNCTIONS
 from millpond.plan.sqltext import parse_sql, pointed, position
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 _ANY_TABLE: Final = "identifier"
-_INTO_JAVA: Final = frozenset({"java_method", "reflect", "try_reflect"})
 
 
 def outer_tables(text: str) -> Iterator[tuple[exp.Table, int]]:
@@ -32,7 +32,9 @@ def outer_tables(text: str) -> Iterator[tuple[exp.Table, int]]:
 
 @lru_cache(maxsize=256)
 def check_inputs(text: str, names: tuple[str, ...]) -> None:
-    """Refuse a query that reads anything but its inputs: what it gives depends on them alone.
+    """Refuse a query that reads more than its inputs, or calls what does more than compute.
+
+    This is an early error, for which Spark need not run; Spark's own plan is judged as well.
 
     >>> check_inputs("WITH a AS (SELECT * FROM S) SELECT * FROM A", ("s",))
     >>> check_inputs("SELECT * FROM csv.`/tmp/a.csv`", ("s",))
@@ -52,9 +54,14 @@ def check_inputs(text: str, names: tuple[str, ...]) -> None:
             hint = f"the inputs are: {', '.join(names)}"
             raise wrong_at(text, here, f"{shown} is no input", hint=hint)
     for call in parse_sql(text).find_all(exp.Anonymous):
-        if call.name.lower() in _INTO_JAVA:
-            what = f"{call.name} calls what is no part of the query"
-            raise wrong_at(text, call.meta.get("start", 0), what, hint="use functions of SQL alone")
+        if call.name.lower() not in SQL_FUNCTIONS:
+            what = f"{call.name} is not a function that a query may call"
+            hint = "functions that compute with values are allowed: see docs/trust.md"
+            raise wrong_at(text, call.meta.get("start", 0), what, hint=hint)
+    for script in parse_sql(text).find_all(exp.QueryTransform):
+        start = min((n.meta["start"] for n in script.walk() if "start" in n.meta), default=0)
+        what = "a query may not have TRANSFORM … USING, which runs a program"
+        raise wrong_at(text, start, what, hint="compute with functions of SQL")
 
 
 def wrong_at(text: str, offset: int, what: str, *, hint: str) -> SqlError:

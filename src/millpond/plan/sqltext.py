@@ -79,6 +79,12 @@ def parse_sql(text: str) -> exp.Query | exp.Values:
     return parsed[0]
 
 
+def tokens(text: str) -> list[Any]:
+    """Return the words of a text, as our parser sees them."""
+    found: list[Any] = _dialect()().tokenize(text)
+    return found
+
+
 def pointed(text: str, line: int, column: int) -> str:
     """The line of a text, and under it a caret at the column; to go behind a message.
 

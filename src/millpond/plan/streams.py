@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from millpond.base.errors import PlanError, TypeMismatchError
 from millpond.plan.arguments import whole_of
@@ -167,20 +167,27 @@ class Window(Unary, Plan):
         return ", ".join(map(str, self.calls))
 
 
+SqlAllow: TypeAlias = Literal["inputs", "session"]
+"""What a query may use: its inputs and functions that compute, or all that the session can do."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sql(Plan):
     """A query text over named plans: full Spark SQL where the nodes stop.
 
-    The text's syntax is checked here, its names and types when Spark analyses it. Row order is
-    what the text's own ORDER BY says.
+    The text's syntax is checked here, its names and types when Spark analyses it, and then also
+    that it uses what it may. Row order is what the text's own ORDER BY says.
     """
 
     text: str
     names: tuple[str, ...]
     members: tuple[Plan, ...]
     columns: Struct
+    allow: SqlAllow = "inputs"
 
     def __post_init__(self) -> None:
+        if self.allow not in get_args(SqlAllow):
+            raise PlanError(f"a query may use 'inputs' or 'session', not {self.allow!r}")
         if len(self.names) != len(self.members) or len(set(self.names)) != len(self.names):
             raise PlanError("each input of a query has one name of its own")
         for name in self.names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from millpond.base.errors import MillpondError, PathTypeError, SqlError
+from millpond.base.settings import Settings
 from millpond.plan.sqltables import outer_tables, wrong_at
 from millpond.plan.sqltext import pointed, position
 from millpond.plan.streams import Sql
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from sqlglot import exp
 
-    from millpond.base.settings import Settings
     from millpond.plan.node import Plan
+    from millpond.plan.streams import SqlAllow
     from millpond.plan.types import Struct
     from millpond.steward.rows.selection import Opened
 
@@ -46,8 +47,9 @@ def sql_plan(
         table.name: _rows(text, table, scope, as_of=as_of, settings=settings)
         for table in tables(text)
     }
-    columns = _columns(text, {name: plan.schema for name, plan in plans.items()})
-    return Sql(text, tuple(plans), tuple(plans.values()), columns)
+    allow = (settings or Settings.load()).sql.allow
+    columns = _columns(text, {name: plan.schema for name, plan in plans.items()}, allow)
+    return Sql(text, tuple(plans), tuple(plans.values()), columns, allow)
 
 
 def tables(text: str) -> list[Named]:
@@ -92,12 +94,12 @@ def _rows(
         raise
 
 
-def _columns(text: str, inputs: dict[str, Struct]) -> Struct:
+def _columns(text: str, inputs: dict[str, Struct], allow: SqlAllow) -> Struct:
     from millpond.plan.run import engine_named
 
     spark: Any = engine_named("spark")
     try:
-        columns: Struct = spark.sql_schema(text, inputs)
+        columns: Struct = spark.sql_schema(text, inputs, allow=allow)
     except SqlError as error:
         if error.line is not None and error.column is not None:
             error.message += pointed(text, error.line, error.column)

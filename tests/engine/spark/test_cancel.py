@@ -14,7 +14,8 @@ import pytest
 from millpond.base.errors import RunCancelledError
 from millpond.engine.spark import SparkEngine
 from millpond.engine.spark.jobs import Jobs
-from millpond.plan.make import sql, values
+from millpond.plan.make import values
+from millpond.plan.streams import Sql
 from millpond.plan.types import LONG, STRING, Struct
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ STUCK = {
 
 def stuck(kind: str = "a plain stage") -> Plan:
     rows = values([{"x": n} for n in range(10)], Struct.of(x=LONG))
-    return sql(STUCK[kind], schema=Struct.of(s=STRING), t=rows)
+    return Sql(STUCK[kind], ("t",), (rows,), Struct.of(s=STRING), "session")
 
 
 def is_running(spark: SparkSession) -> bool:
@@ -130,11 +131,13 @@ SCRIPT = f"""
     from millpond.base.settings import Settings
     from millpond.engine.spark import SparkEngine
     from millpond.engine.spark import session
-    from millpond.plan.make import sql, values
+    from millpond.plan.make import values
+    from millpond.plan.streams import Sql
     from millpond.plan.types import STRING, Struct
 
     rows = values([{{"x": 1}}, {{"x": 2}}])
-    stuck = sql("SELECT s FROM {SLEEPERS}", schema=Struct.of(s=STRING), t=rows)
+    text = "SELECT s FROM {SLEEPERS}"
+    stuck = Sql(text, ("t",), (rows,), Struct.of(s=STRING), "session")
     spark = session.spark_session(Settings.load(env={{}}, spark_master="local[2]"))
     engine = SparkEngine(spark)
 

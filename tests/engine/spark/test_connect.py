@@ -151,13 +151,14 @@ def test_cancelling_and_errors(run_script: RunScript, scratch: Path) -> None:
         done = run_script(
             """
             import os, signal, sys, threading, time
-            from millpond.base.errors import EngineError
+            from millpond.base.errors import EngineError, SqlError
             from millpond.base.settings import Settings
             from millpond.engine.spark import SparkEngine
             from millpond.engine.spark.session import spark_session
             from millpond.plan.expr import col
-            from millpond.plan.make import sql, values
+            from millpond.plan.make import values
             from millpond.plan.sources import File, Scan
+            from millpond.plan.streams import Sql
             from millpond.plan.types import LONG, STRING, Struct
 
             engine = SparkEngine(spark_session(Settings.load(env={}, spark_master=sys.argv[1])))
@@ -166,7 +167,13 @@ def test_cancelling_and_errors(run_script: RunScript, scratch: Path) -> None:
                 "SELECT java_method('java.lang.Thread', 'sleep', 3600000L) AS s "
                 "FROM range(0, 8, 1, 4)"
             )
-            stuck = sql(text, schema=Struct.of(s=STRING), t=rows)
+            stuck = Sql(text, ("t",), (rows,), Struct.of(s=STRING), "session")
+            for asked in (text, "SELECT '${env:PATH}' AS s FROM t WHERE x > 1"):
+                try:
+                    plan = Sql(asked, ("t",), (rows,), Struct.of(s=STRING))
+                    print([batch.to_pylist() for batch in engine.execute(plan)])
+                except SqlError as error:
+                    print(error.message.splitlines()[0])
             report = stuck.explain_analyze(engine=engine, time_budget_ms=2000)
             print(report.partial, report.rows)
             threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -186,6 +193,8 @@ def test_cancelling_and_errors(run_script: RunScript, scratch: Path) -> None:
         )
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
+        "java_method is not a function that a query may call (line 1, column 8)",
+        "[[{'s': '${env:PATH}'}]]",
         "stopped after 2000 ms (time_budget_ms) 0",
         "stopped",
         "2",

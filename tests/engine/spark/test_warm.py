@@ -37,7 +37,7 @@ ROWS = values([{"x": n} for n in range(10)], Struct.of(x=LONG))
 SLEEP = (
     "SELECT java_method('java.lang.Thread', 'sleep', 3600000L) AS s FROM range(0, 8, 1, 4), rows"
 )
-STUCK = Sql(SLEEP, ("rows",), (ROWS,), Struct.of(s=STRING))
+STUCK = Sql(SLEEP, ("rows",), (ROWS,), Struct.of(s=STRING), "session")
 SETTINGS: dict[str, str] = {
     "MILLPOND_SPARK_MASTER": "local[2]",
     "MILLPOND_SPARK_DRIVER_MEMORY": "1g",
@@ -263,13 +263,13 @@ def test_commands_use_it_and_start_no_jvm(levels: Path) -> None:
     "args", [("cat", "/stuck", "--format", "json"), ("sql", 'SELECT * FROM "/stuck"', "--json")]
 )
 def test_ctrl_c_ends_a_command_and_its_work(levels: Path, args: tuple[str, ...]) -> None:
+    before = status()["served"]
     process = subprocess.Popen(
         [sys.executable, "-m", "millpond.cli", *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    before = status()["served"]
     # The columns are asked for first; then it runs, and would run for an hour.
     while not (status()["running"] == 1 and status()["served"] > before):
         assert process.poll() is None, process.communicate()

@@ -34,6 +34,8 @@ SEMANTICS: Mapping[str, str] = MappingProxyType(
         "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
         # Otherwise a union may deal its inputs' partitions out in turns, and their order is lost.
         "spark.sql.unionOutputPartitioning": "false",
+        # ${env:NAME} and ${system:NAME} would become part of a query before it is parsed.
+        "spark.sql.variable.substitute": "false",
     }
 )
 """Answers depend on these, so they are the same in every session."""

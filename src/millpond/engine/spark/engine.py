@@ -130,20 +130,22 @@ class SparkEngine:
 
         return in_session(df, self._given)
 
-    def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
+    def sql_schema(
+        self, text: str, inputs: Mapping[str, Struct], *, allow: m.SqlAllow = "inputs"
+    ) -> Struct:
         """The columns that a query gives over inputs of these schemas.
 
-        The text is checked before Spark sees it: a command would run while Spark analyses it.
+        The text is checked before Spark sees it, so that its errors have positions.
         """
         if (warm := self._warm(tells=False)) is not None:
-            found = warm.sql_schema(text, inputs)  # which has checked it
+            found = warm.sql_schema(text, inputs, allow=allow)  # which has checked it
             note_checked(text)
             return found
         check_sql(text)
         self._warm()  # tells why there is none
         from millpond.engine.spark.sql import sql_schema
 
-        return self._local.ask(sql_schema, text, inputs)
+        return self._local.ask(sql_schema, text, inputs, allow)
 
     def pushed_ranges(
         self,

@@ -14,6 +14,7 @@ from millpond.base.errors import SchemaError, SqlError
 from millpond.engine.spark.api import Api, is_classic, quoted
 from millpond.engine.spark.expressions.casts import cast
 from millpond.engine.spark.frame import Frame
+from millpond.engine.spark.sqlgate import check_text, judged
 from millpond.engine.spark.types import all_nullable, from_spark, to_spark_schema
 from millpond.plan.types import Field, Struct, common_type
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from millpond.engine.spark.context import Context
-    from millpond.plan.streams import Sql
+    from millpond.plan.streams import Sql, SqlAllow
 
 _VIEWS: Final = threading.RLock()
 
@@ -32,17 +33,19 @@ def compile_sql(node: Sql, inputs: list[Frame], context: Context, *, ordered: bo
     """The query's rows, in the order that its own ORDER BY gives them."""
     del ordered
     views = {name: frame.visible(context) for name, frame in zip(node.names, inputs, strict=True)}
-    df = query(node.text, views, context.session)
+    df = query(node.text, views, context.session, node.allow)
     return Frame(_as_declared(df, node, context.api), node.schema, natural=True)
 
 
-def sql_schema(text: str, inputs: Mapping[str, Struct], session: SparkSession) -> Struct:
+def sql_schema(
+    text: str, inputs: Mapping[str, Struct], allow: SqlAllow, session: SparkSession
+) -> Struct:
     """The columns of a query over inputs of these schemas; no data is read."""
     views = {
         name: session.createDataFrame([], to_spark_schema(schema))
         for name, schema in inputs.items()
     }
-    found = query(text, views, session).schema
+    found = query(text, views, session, allow).schema
     return Struct(tuple(_declared(field.name, field.dataType) for field in found.fields))
 
 
@@ -53,11 +56,15 @@ def _declared(name: str, type_: Any) -> Field:
         raise SchemaError(f"the column {name!r}: {error.message}", hint=error.hint) from None
 
 
-def query(text: str, views: Mapping[str, DataFrame], session: SparkSession) -> DataFrame:
-    """The text analysed over these views."""
+def query(
+    text: str, views: Mapping[str, DataFrame], session: SparkSession, allow: SqlAllow = "inputs"
+) -> DataFrame:
+    """Return the text analysed over these views; an error if it uses more than it may."""
     if is_classic(session):
         with _VIEWS, _temporary_views(views, session):
-            return session.sql(text)
+            return judged(text, views, session, allow)
+    if allow == "inputs":
+        check_text(text, tuple(views))
     return _remote_query(text, views, session)
 
 

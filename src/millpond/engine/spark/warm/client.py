@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from millpond.plan.executor import Observation
     from millpond.plan.node import Plan
     from millpond.plan.parts import Parts
+    from millpond.plan.streams import SqlAllow
     from millpond.plan.types import Struct
 
     Report = Callable[[Progress], object]
@@ -123,12 +124,15 @@ class Warm:
         text: str = self.ask({"do": "explain", "plan": dumps(plan)})
         return text
 
-    def sql_schema(self, text: str, inputs: Mapping[str, Struct]) -> Struct:
+    def sql_schema(
+        self, text: str, inputs: Mapping[str, Struct], *, allow: SqlAllow = "inputs"
+    ) -> Struct:
         """The columns that a query gives."""
         from millpond.plan.typejson import schema_from_json, schema_to_json
 
         given = {name: schema_to_json(schema) for name, schema in inputs.items()}
-        return schema_from_json(self.ask({"do": "schema", "text": text, "inputs": given}))
+        asked = {"do": "schema", "text": text, "inputs": given, "allow": allow}
+        return schema_from_json(self.ask(asked))
 
     def pushed_ranges(
         self,

@@ -158,7 +158,8 @@ class Server:
         from millpond.plan.typejson import schema_from_json, schema_to_json
 
         inputs = {name: schema_from_json(text) for name, text in asked["inputs"].items()}
-        return schema_to_json(self._engine().sql_schema(asked["text"], inputs))
+        found = self._engine().sql_schema(asked["text"], inputs, allow=asked["allow"])
+        return schema_to_json(found)
 
     def _do_ranges(
         self, channel: wire.Channel, asked: dict[str, Any]
