@@ -8,12 +8,14 @@ import pytest
 
 from millpond.base.errors import PlanError, SourceError
 from millpond.plan.sources import File, Scan
-from millpond.plan.types import BOOLEAN, LONG, STRING, List, Map, Struct
+from millpond.plan.types import BINARY, BOOLEAN, LONG, STRING, List, Map, Struct
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from millpond.plan.sources import OnError
 
 COLUMNS = Struct.of(
     a=Struct.of(path=STRING, size=LONG, values=Map(STRING, STRING), names=List(STRING), ok=BOOLEAN)
@@ -38,7 +40,8 @@ MISFITS = [
 def scan(path: Path, content: bytes, *, strict: bool = True, engine: str = "arrow") -> list[Any]:
     file = path / "x.json"
     file.write_bytes(content)
-    plan = Scan("json", (File(str(file)),), COLUMNS, strict=strict)
+    on_error: OnError = "error" if strict else "null"
+    plan = Scan("json", (File(str(file)),), COLUMNS, strict=strict, on_error=on_error)
     found: list[Any] = plan.to_arrow(engine=engine).to_pylist(maps_as_pydicts="strict")
     return found
 
@@ -77,6 +80,12 @@ def test_spark_reads_what_fits(tmp_path: Path, spark: SparkSession) -> None:
         assert scan(tmp_path, content, engine="spark") == scan(tmp_path, content)
 
 
-def test_csv_is_not_read_strictly() -> None:
-    with pytest.raises(PlanError, match="csv"):
-        Scan("csv", (), Struct.of(a=STRING), strict=True)
+def test_what_can_not_be_read_strictly() -> None:
+    with pytest.raises(PlanError, match="bytes"):
+        Scan("bytes", (), Struct.of(content=BINARY), strict=True)
+    with pytest.raises(PlanError, match="does not fit as null"):
+        Scan("json", (), Struct.of(a=STRING), strict=True, on_error="null")
+    with pytest.raises(PlanError, match="on_error='skip'"):
+        Scan("json", (), Struct.of(a=STRING), on_error="skip")  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="on_error does not fit a parquet scan"):
+        Scan("parquet", (), Struct.of(a=STRING), on_error="null")

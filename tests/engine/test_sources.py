@@ -315,7 +315,7 @@ def test_a_csv_value_that_does_not_fit_names_file_and_column(
     target.write_text(f"a,b\n,\n{text},x\n")
     with pytest.raises(SourceError) as caught:
         rows(Scan("csv", (File(str(target)),), Struct.of(a=type_)), engine)
-    assert f"column a of {target} does not hold a {type_}: '{text}'" in caught.value.message
+    assert f"{target}: column 'a' holds '{text}', which is not of type {type_}" in str(caught.value)
     assert caught.value.path == str(target)
     assert "schema" in str(caught.value.hint)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from millpond.kernel.snapshot import Snapshot
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
-    from millpond.plan.sources import Format
+    from millpond.plan.sources import Format, OnError
 
 VERSION: Final = Field("version", LONG)
 CONTENT: Final = Struct((Field("content", BINARY),))
@@ -112,7 +112,8 @@ def scan_log(
         named = tuple(File(f.path, f.size, None, (_version(f),) if versions else ()) for f in group)
         # What does not fit in a log is no null: it could be the path of a removed file.
         format_: Format = "json" if is_json else "parquet"
-        scans.append(Scan(format_, named, wanted, constants, strict=strictly))
+        on_error: OnError = "error" if strictly or not is_json else "null"
+        scans.append(Scan(format_, named, wanted, constants, strict=strictly, on_error=on_error))
     return scans
 
 

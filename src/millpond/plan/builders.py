@@ -214,13 +214,20 @@ class Builders:
         path_column: str = "path",
         constants: Sequence[str] = (),
         deleted: str | None = None,
+        on_error: Literal["error", "null"] = "error",
     ) -> Plan:
-        """The rows of the files that this plan's rows name."""
+        """Read the files that this plan's rows name.
+
+        A value of a text file that does not fit its column is an error, or null with
+        `on_error="null"`.
+        """
         from millpond.plan.sources import DynamicScan
 
         schema = schema_of(columns, "dynamic_scan()")
         names = items_of(constants, "dynamic_scan(constants=...)", "a list of columns' names")
-        return DynamicScan(self._plan, format, schema, path_column, names, deleted)
+        return DynamicScan(
+            self._plan, format, schema, path_column, names, deleted, on_error=on_error
+        )
 
     def stateful(
         self,

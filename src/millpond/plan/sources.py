@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["parquet", "json", "csv", "bytes"]
 FORMATS: tuple[Format, ...] = ("parquet", "json", "csv", "bytes")
+OnError: TypeAlias = Literal["error", "null"]
+"""What becomes of a value of a text file that does not fit the type of its column."""
+ON_ERROR: tuple[OnError, ...] = ("error", "null")
 CONTENT = "content"
 """The one column (binary) of a file that is read as bytes."""
 RANGE = ("offset", "length")
@@ -31,9 +34,13 @@ LISTING = Struct(
 )
 
 
-def _check_format(format_: str, columns: Struct, constants: tuple[str, ...]) -> None:
+def _check_format(format_: str, columns: Struct, constants: tuple[str, ...], on_error: str) -> None:
     if format_ not in FORMATS:
         raise PlanError(f"unknown format {format_!r}", hint=f"one of {', '.join(FORMATS)}")
+    if on_error not in ON_ERROR:
+        raise PlanError(f"on_error={on_error!r} is unknown", hint="'error' or 'null'")
+    if on_error != "error" and format_ not in ("json", "csv"):
+        raise PlanError(f"on_error does not fit a {format_} scan", hint="leave it out")
     columns.select(constants)
     check_stored(columns)
     if format_ != "parquet" and is_renamed(columns):
@@ -121,8 +128,10 @@ class Scan(Plan):
     (`STORED_ID`) files hold them; the node's schema says no such thing. A file in which any field
     has an id is asked for the id alone, one without ids for the name.
 
-    JSON members that do not fit their type are null, or, if the scan is `strict`, an error. So is
-    text in a Parquet file that is no UTF-8: otherwise nobody looks, since looking costs.
+    A value of a text file that does not fit its column is an error, or null with
+    `on_error="null"`. A `strict` scan also refuses what would only be converted: a JSON number
+    where text is wanted, text of a CSV file that does not look like its guessed type
+    (`engine/looks.py`), text in a Parquet file that is not UTF-8.
 
     A file of the format "bytes" is one row with one column, `content`: the whole file, or the part
     that the constants `offset` and `length` name, as far as the file has it.
@@ -135,11 +144,14 @@ class Scan(Plan):
     csv: CsvOptions | None = None
     stats: tuple[ColumnStats, ...] = ()
     strict: bool = False
+    on_error: OnError = "error"
 
     def __post_init__(self) -> None:
-        _check_format(self.format, self.columns, self.constants)
-        if self.strict and self.format not in ("json", "parquet"):
+        _check_format(self.format, self.columns, self.constants, self.on_error)
+        if self.strict and self.format == "bytes":
             raise PlanError(f"strict reading does not fit a {self.format} scan")
+        if self.strict and self.on_error != "error":
+            raise PlanError("a strict scan does not read what does not fit as null")
         if self.csv is not None and self.format != "csv":
             raise PlanError(f"CSV options do not fit a {self.format} scan")
         # A table may have a million files: they are counted without a loop of our own.
@@ -187,9 +199,10 @@ class DynamicScan(Unary, Plan):
     constants: tuple[str, ...] = ()
     deleted: str | None = None
     expected_bytes: int | None = None
+    on_error: OnError = "error"
 
     def __post_init__(self) -> None:
-        _check_format(self.format, self.columns, self.constants)
+        _check_format(self.format, self.columns, self.constants, self.on_error)
         given = self.input.schema
         if given.field(self.path_column).type != STRING:
             raise SchemaError(f"{self.path_column!r} has to hold paths as strings")

@@ -130,6 +130,33 @@ def may_round(given: t.DataType, wanted: t.DataType) -> bool:
     return innermost(given) == t.LONG and innermost(wanted) == t.DOUBLE
 
 
+def refuse_rounding(
+    united: t.Struct, files: Mapping[str, t.Struct], large: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Refuse whole numbers that would lose digits, since another file has fractions.
+
+    `large` names one such number for each file and column that has some.
+    """
+    for file, numbers in large.items():
+        for name, number in numbers.items():
+            mine = files[file].field(name)
+            if may_round(mine.type, united.field(name).type):
+                there, other = next(
+                    (field, where)
+                    for where, columns in files.items()
+                    if (field := columns.get(name)) and t.is_fractional(innermost(field.type))
+                )
+                why = f", and {number} is beyond what a double holds exactly"
+                raise misfit(name, (mine, file), (there, other), why=why)
+
+
+def settled(columns: t.Struct) -> t.Struct:
+    """Take columns of which nothing is known for text."""
+    return t.Struct(
+        tuple(t.Field(f.name, t.STRING if f.type == t.NULL else f.type) for f in columns)
+    )
+
+
 def innermost(type_: t.DataType) -> t.DataType:
     """What lists, and lists of lists, hold in the end.
 

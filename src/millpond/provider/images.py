@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import SourceError
+from millpond.engine.looks import EXACT
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
 from millpond.plan.typejson import schema_from_json, schema_to_json
-from millpond.plan.unite import innermost
-from millpond.provider.formats.guess import known
+from millpond.plan.unite import innermost, settled
 from millpond.provider.formats.parquet import read_footer
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 KIND: Final = "images"
 _TIMES: Final = (t.TIMESTAMP, t.TIMESTAMP_NTZ)
-_EXACT: Final = 1 << 53
-"""Whole numbers up to this one are exact as doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class Images:
         seen = _Seen()
         with reader.naming(raw):  # batches are made while they are written
             columns, batches = self._parsed(raw, reader)
-            stored, _ = known(columns)
+            stored = _known(columns)
             result = self.kept.keep(
                 key, to_arrow_schema(stored), seen.watched(_as_stored(batches, stored), stored)
             )
@@ -154,17 +152,21 @@ class Images:
             with plan.execute(engine=row_engine("spark", self._settings)) as run:
                 yield from run
         except SourceError as error:
-            raise _renamed(error, raw, reader) from error
+            raise _renamed(error, raw) from error
 
 
-def _renamed(error: SourceError, raw: Raw, reader: Reader) -> SourceError:
+def _renamed(error: SourceError, raw: Raw) -> SourceError:
     """The same error with the name of the file, and not of the object that holds its bytes."""
     assert raw.location is not None
     said = error.message.replace(f"file:{raw.location}", raw.name).replace(raw.location, raw.name)
     hint = error.hint or "check that the file is complete"
-    if "does not hold" in said and "infer_rows" in type(reader.options).model_fields:
-        hint = "look at all rows, with the option infer_rows=0"
     return SourceError(said, engine=error.engine, path=raw.name, hint=hint)
+
+
+def _known(columns: t.Struct) -> t.Struct:
+    """The columns of which something is known, one at least."""
+    found = tuple(field for field in columns if field.type != t.NULL)
+    return t.Struct(found) if found else settled(t.Struct(columns.fields[:1]))
 
 
 def _as_stored(batches: Iterable[pa.RecordBatch], columns: t.Struct) -> Iterator[pa.RecordBatch]:
@@ -209,7 +211,7 @@ class _Seen:
         while pa.types.is_list(numbers.type):
             numbers = numbers.flatten()
         for value in pc.min_max(numbers).as_py().values():
-            if value is not None and abs(value) > _EXACT:
+            if value is not None and abs(value) > EXACT:
                 self.large.setdefault(name, value)
 
     def _see_times(self, name: str, times: pa.Array) -> None:

@@ -22,7 +22,7 @@ from millpond.plan import types as t
 from millpond.plan.bind import bind_predicate
 from millpond.plan.expr import col
 from millpond.plan.make import values
-from millpond.plan.sources import File, Scan
+from millpond.plan.sources import File, OnError, Scan
 
 COLUMNS = t.Struct.of(v=t.LONG, m=t.Map(t.STRING, t.STRING), a=t.LONG, day=t.STRING)
 
@@ -36,9 +36,9 @@ def write(folder: Path, contents: list[bytes | str]) -> list[str]:
     return paths
 
 
-def scan(paths: list[str]) -> Scan:
+def scan(paths: list[str], on_error: OnError = "error") -> Scan:
     files = tuple(File(path, constants=(n, f"d{n}")) for n, path in enumerate(paths))
-    return Scan("json", files, COLUMNS, ("v", "day"))
+    return Scan("json", files, COLUMNS, ("v", "day"), on_error=on_error)
 
 
 def many(folder: Path, count: int, rows: int = 3) -> list[str]:
@@ -85,7 +85,7 @@ def test_ends_of_files(run: Any, tmp_path: Path) -> None:
         b'{"a":5,"z":"\xff"}\n',
         '{"a":6,"m":{"k":"v"}}\n\n',
     ]
-    rows, counters = run(scan(write(tmp_path, contents)))
+    rows, counters = run(scan(write(tmp_path, contents), "null"))
     assert [(row["v"], row["a"]) for row in rows] == [
         (0, 1),
         (2, 2),
@@ -151,7 +151,9 @@ def test_files_of_a_store(run: Any, monkeypatch: Any) -> None:
 
 def test_odd_values_in_one_file_change_nothing_in_others(run: Any, tmp_path: Path) -> None:
     paths = write(tmp_path, ['{"a":1}', '{"a":"x","m":{"k":1.50}}', '{"a":3}'])
-    rows, _ = run(scan(paths))
+    with pytest.raises(SourceError, match=r"line 1 of .*0001\.json .*member 'a' is \"x\""):
+        run(scan(paths))
+    rows, _ = run(scan(paths, "null"))
     assert [row["a"] for row in rows] == [1, None, 3]
     assert rows[1]["m"] == [("k", "1.5")]
 
@@ -183,7 +185,9 @@ def test_a_line_that_does_not_fit_makes_only_its_piece_slow(
     lines[5] = '{"a":"no number","s":"here"}'
     text = "\n".join(lines) + ("\n" if plain else "\n\n \r\n")
     columns = t.Struct.of(a=t.LONG, s=t.STRING)
-    plan = Scan("json", (File(write(tmp_path, [text])[0]),), columns, strict=strict)
+    file = File(write(tmp_path, [text])[0])
+    on_error: OnError = "error" if strict else "null"
+    plan = Scan("json", (file,), columns, strict=strict, on_error=on_error)
     if strict:
         with pytest.raises(SourceError, match=r"line 6 of .* does not fit"):
             run(plan)

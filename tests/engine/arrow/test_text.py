@@ -13,7 +13,7 @@ from millpond.base.errors import SourceError
 from millpond.engine.arrow.source import jsonfiles, jsonlines
 from millpond.plan import types as t
 from millpond.plan.expr import col
-from millpond.plan.sources import CsvOptions, File, Scan
+from millpond.plan.sources import CsvOptions, File, OnError, Scan
 
 SCHEMA = t.Struct.of(a=t.LONG, b=t.STRING, c=t.Struct.of(d=t.DOUBLE))
 NULLS = {"a": None, "b": None, "c": {"d": None}}
@@ -25,11 +25,11 @@ def write(tmp_path: Path, text: str | bytes, name: str = "x.json") -> str:
     return str(file)
 
 
-def json_scan(path: str, schema: t.Struct = SCHEMA) -> Scan:
-    return Scan("json", (File(path),), schema)
+def json_scan(path: str, schema: t.Struct = SCHEMA, on_error: OnError = "error") -> Scan:
+    return Scan("json", (File(path),), schema, on_error=on_error)
 
 
-def test_members_that_do_not_fit_are_null(run: Any, tmp_path: Any) -> None:
+def test_members_that_do_not_fit_are_null_where_the_scan_says_so(run: Any, tmp_path: Any) -> None:
     # The lines and what is read of them, as (a, b, d).
     lines: dict[str, list[Any]] = {
         '{"a": 1, "b": "x", "c": {"d": 1.5}, "more": [1]}': [(1, "x", 1.5)],
@@ -40,7 +40,10 @@ def test_members_that_do_not_fit_are_null(run: Any, tmp_path: Any) -> None:
         '{"a": 9223372036854775808, "b": true}': [(None, "true", None)],
         '{"x": 1}\r': [(None, None, None)],
     }
-    rows, _ = run(json_scan(write(tmp_path, "\n".join(lines))))
+    path = write(tmp_path, "\n".join(lines))
+    with pytest.raises(SourceError, match=r"line 2 of .*member 'a' is \"no\", which is not of"):
+        run(json_scan(path))
+    rows, _ = run(json_scan(path, on_error="null"))
     found = [(r["a"], r["b"], r["c"] and r["c"]["d"]) for r in rows]
     assert found == [row for made in lines.values() for row in made]
 
@@ -82,8 +85,11 @@ def test_head_stops_reading(run: Any, tmp_path: Any, monkeypatch: Any) -> None:
     assert counters.bytes_read == 100
 
 
-def test_bytes_that_are_no_text_are_replaced(run: Any, tmp_path: Any) -> None:
-    rows, _ = run(json_scan(write(tmp_path, b'{"b":"\xff"}\n{"b":"ok"}\n')))
+def test_bytes_that_are_no_text_are_replaced_if_so_wanted(run: Any, tmp_path: Any) -> None:
+    path = write(tmp_path, b'{"b":"\xff"}\n{"b":"ok"}\n')
+    with pytest.raises(SourceError, match=r"line 1 of .* is not UTF-8"):
+        run(json_scan(path))
+    rows, _ = run(json_scan(path, on_error="null"))
     assert [row["b"] for row in rows] == ["\ufffd", "ok"]
 
 
@@ -129,7 +135,7 @@ def test_csv_by_position(run: Any, tmp_path: Any) -> None:
 
 def test_csv_texts_that_do_not_fit_name_file_and_column(run: Any, tmp_path: Any) -> None:
     path = write(tmp_path, "a,b\n1,x\n", "x.csv")
-    with pytest.raises(SourceError, match=r"column b of .*x\.csv"):
+    with pytest.raises(SourceError, match=r"line 2 of .*x\.csv: column 'b'"):
         run(Scan("csv", (File(path),), t.Struct.of(b=t.LONG)))
     with pytest.raises(SourceError, match="plain values"):
         run(Scan("csv", (File(path),), t.Struct.of(b=t.List(t.LONG))))

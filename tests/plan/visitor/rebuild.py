@@ -242,18 +242,18 @@ class Plans(PlanVisitor):
         self._put(to, schema, sources.ListFiles(path, start_from))
 
     def visit_scan(self, to: int, schema: int, kind: Any, files: int, *rest: Any) -> None:
-        constants, delimiter, quote, header, strict = rest
+        constants, delimiter, quote, header, strict, on_error = rest
         csv = sources.CsvOptions(delimiter, quote, header) if kind == "csv" else None
         columns = self.expressions.schemas.struct(schema)
         head = (kind, tuple(self.files[files]), columns, tuple(constants), csv)
-        made = sources.Scan(*head, strict=strict)
+        made = sources.Scan(*head, strict=strict, on_error=on_error)
         self._put(to, schema, made)
 
     def visit_dynamic_scan(self, to: int, schema: int, kind: Any, *rest: Any) -> None:
-        path, constants, deleted, below = rest
+        path, constants, deleted, on_error, below = rest
         columns = self.expressions.schemas.struct(schema)
         head = (self._on(below), kind, columns, path, tuple(constants), deleted)
-        self._put(to, schema, sources.DynamicScan(*head))
+        self._put(to, schema, sources.DynamicScan(*head, on_error=on_error))
 
     def visit_values(self, to: int, schema: int, data: Any) -> None:
         self._put(to, schema, sources.Values(data))

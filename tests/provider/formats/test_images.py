@@ -406,7 +406,7 @@ class TestSpark:
         write(pond, {"/raw/a.csv": "n\n" + "1000000\n" * 12_000 + "high\n"})
         with pytest.raises(e.SourceError) as caught:
             rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")
-        assert "column n of /raw/a.csv does not hold a long" in caught.value.message
+        assert "/raw/a.csv: column 'n' holds" in caught.value.message
         assert "infer_rows=0" in (caught.value.hint or "")
 
     def test_types_of_files_together(self, pond: Pond, spark: object, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import PlanError, SourceError
 from millpond.engine.arrow.source.files import ENGINE, Files, local_path, split_url, unreadable
 from millpond.plan.arguments import items_of, path_of, schema_of, wrong
-from millpond.plan.sources import CONTENT, FORMATS, CsvOptions, File, Format, Scan
+from millpond.plan.sources import CONTENT, FORMATS, CsvOptions, File, Format, OnError, Scan
 from millpond.plan.types import BINARY, Struct
 
 if TYPE_CHECKING:
@@ -39,18 +39,21 @@ def scan(
     schema: AnySchema | None = None,
     columns: str | Sequence[str] | None = None,
     csv: CsvOptions | Mapping[str, Any] | None = None,
+    infer_rows: int | None = None,
+    on_error: OnError = "error",
 ) -> Plan:
-    """The rows of files: one, many, those of a directory, or those that a pattern matches.
+    """Scan files: one, many, those of a directory, or those that a pattern matches.
 
     Files of a directory or pattern are taken in the order of their names; names that begin with
     `_` or `.` are left out. The format follows from the end of the names unless it is given.
-    Without a schema, Parquet footers tell it (of all files: columns are united by name, narrower
-    types widened); for JSON and CSV it is inferred from the first megabyte of the first file.
-    `schema` may be a struct, types by name, or an Arrow schema. `columns` chooses some. `csv` says
-    how CSV files are written; fields of `.tsv` files are parted by tabs unless it says otherwise.
+    Without a schema, Parquet footers tell it, of all files: columns are united by name, narrower
+    types widened. For JSON it is guessed from all lines, for CSV from the first `infer_rows` rows
+    of each file (100,000; 0 is all), and what does not fit later is an error. `schema` may be a
+    struct, types by name, or an Arrow schema; with `on_error="null"` a value of a text file that
+    does not fit it is null instead of an error. `columns` chooses some columns. `csv` says how CSV
+    files are written; fields of `.tsv` files are parted by tabs unless it says otherwise.
     """
     from millpond.engine.arrow.footers import parquet_schema, parquet_stats
-    from millpond.engine.arrow.guess import guess_schema
 
     given = None if schema is None else schema_of(schema, "scan(schema=...)")
     names = None if columns is None else items_of(columns, "scan(columns=...)", "columns' names")
@@ -73,12 +76,33 @@ def scan(
             return Scan(kind, described, wanted, csv=options, stats=stats)
         if given is None and kind == "bytes":
             given = Struct.of(**{CONTENT: BINARY})
-        wanted = guess_schema(found[0], kind, options, files) if given is None else given
+        if given is None and on_error != "error":
+            raise PlanError(
+                f"on_error={on_error!r} needs a schema: guessed types fit", hint="give schema="
+            )
+        is_guessed = given is None
+        wanted = given or _guessed(found, kind, options, infer_rows, files)
         wanted = wanted if names is None else wanted.select(names)
         sized = tuple(File(path, _size(path, files)) for path in found)
-        return Scan(kind, sized, wanted, csv=options)
+        return Scan(kind, sized, wanted, csv=options, strict=is_guessed, on_error=on_error)
     finally:
         files.close()
+
+
+def _guessed(
+    paths: list[str], kind: Format, csv: CsvOptions | None, infer_rows: int | None, files: Files
+) -> Struct:
+    from millpond.engine.arrow.guess.csv import INFER_ROWS
+    from millpond.engine.arrow.guess.files import guess_files
+
+    if infer_rows is not None and kind != "csv":
+        raise PlanError(
+            f"infer_rows does not fit a {kind} scan",
+            hint="leave it out: all lines of JSON files are looked at",
+        )
+    if infer_rows is not None and (isinstance(infer_rows, bool) or infer_rows < 0):
+        raise PlanError(f"infer_rows is a number of rows, not {infer_rows!r}", hint="0 is all rows")
+    return guess_files(paths, kind, csv, INFER_ROWS if infer_rows is None else infer_rows, files)
 
 
 def _csv_options(given: object) -> CsvOptions | None:

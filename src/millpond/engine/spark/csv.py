@@ -1,7 +1,8 @@
 """CSV files: columns are found by the names in each file's header, values by the rules of casts.
 
-The driver reads each file's first record. Text that does not fit its column, or that is not UTF-8,
-is an error that names the file and the column.
+The driver reads each file's first record. Text that does not fit its column is an error that names
+the file and the column, or null where the scan says so; text that is not UTF-8 is an error. Where
+types were guessed, only what `engine/looks.py` describes fits.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from millpond.base.errors import SourceError
 from millpond.engine.csvhead import CsvHead, read_head
+from millpond.engine.looks import DECLARE, EXACT, EXACT_PLAIN, GUESSED_LATE, NOT_ZERO, look_of
 from millpond.engine.spark.expressions.casts import cast
 from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.types import to_cast, to_spark_schema
-from millpond.plan.types import NULL, STRING, Field, Struct
+from millpond.plan.types import DOUBLE, NULL, STRING, Field, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.readers import Reading
     from millpond.plan.sources import CsvOptions
+    from millpond.plan.types import DataType
 
 _HEAD_BYTES = 1 << 20
 _COMPRESSION = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
@@ -85,11 +88,15 @@ def _read(
     facts = {path: "file_path", **metadata}
     df = df.select(*context.columns(hidden), *metadata_columns(df, facts))
     places = dict(zip(head.names, hidden, strict=True))
-    values = [_value(field, places.get(field.name), path, context) for field in reading.columns]
+    values = [
+        _value(field, places.get(field.name), path, reading, context) for field in reading.columns
+    ]
     return df.select(*values, *context.columns(metadata))
 
 
-def _value(field: Field, place: str | None, path: str, context: Context) -> Column:
+def _value(
+    field: Field, place: str | None, path: str, reading: Reading, context: Context
+) -> Column:
     f = context.functions
     if place is None or field.type == NULL:
         null: Column = context.functions.lit(None)
@@ -100,20 +107,41 @@ def _value(field: Field, place: str | None, path: str, context: Context) -> Colu
         is_bad = f.contains(text, f.lit("\ufffd"))
         bad = f"column {field.name} of {PATH} holds what is not UTF-8: "
         hint = "convert the file to UTF-8, or leave the column out"
-        value = f.when(is_bad, _refused(bad, text, path, hint, context)).otherwise(text)
+        value = f.when(is_bad, _refused((bad, ""), text, path, hint, context)).otherwise(text)
     else:
-        found = cast(text, STRING, field.type, on_error="null", api=context.api)
-        bad = f"column {field.name} of {PATH} does not hold a {field.type}: "
-        hint = "correct the schema that it is read by, or leave the column out"
-        refused = _refused(bad, text, path, hint, context)
-        value = f.coalesce(found, f.when(text.isNotNull(), refused))
+        value = cast(text, STRING, field.type, on_error="null", api=context.api)
+        if reading.strict:
+            value = f.when(_is_alike(text, value, field.type, context), value)
+        if reading.on_error == "error":
+            around = f"{PATH}: column '{field.name}' holds ", f", which is not of type {field.type}"
+            hint = GUESSED_LATE if reading.strict else DECLARE
+            refused = _refused(around, text, path, hint, context)
+            value = f.coalesce(value, f.when(text.isNotNull(), refused))
     named: Column = value.alias(field.name)
     return named
 
 
-def _refused(message: str, text: Column, path: str, hint: str, context: Context) -> Column:
+def _is_alike(text: Column, value: Column, type_: DataType, context: Context) -> Column:
+    """Whether a text looks like a value of a guessed type, and the value is what it says."""
     f = context.functions
-    shown = f.concat(f.lit(f"{message}'"), text, f.lit("'"))
+    look = look_of(type_)
+    assert look is not None
+    alike: Column = text.rlike(look)
+    if type_ != DOUBLE:
+        return alike
+    size = f.abs(value)
+    infinite = f.lit(float("inf"))
+    is_exact = (size < float(EXACT)) | (text.rlike(EXACT_PLAIN) & (size < infinite))
+    exact: Column = alike & is_exact & ((size > 0.0) | ~text.rlike(NOT_ZERO))
+    return exact
+
+
+def _refused(
+    around: tuple[str, str], text: Column, path: str, hint: str, context: Context
+) -> Column:
+    f = context.functions
+    before, behind = around
+    shown = f.concat(f.lit(f"{before}'"), text, f.lit(f"'{behind}"))
     return fault(context, context.column(path), shown, hint=hint)
 
 

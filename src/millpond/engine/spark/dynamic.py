@@ -36,7 +36,7 @@ def compile_dynamic_scan(
     del inputs
     files = _files(node, context, ordered=ordered) if context.reads else []
     in_files = Struct(tuple(f for f in node.columns if f.name not in node.constants))
-    reading = Reading(node.format, in_files, CsvOptions())
+    reading = Reading(node.format, in_files, CsvOptions(), on_error=node.on_error)
     constants = tuple(dict.fromkeys(node.constants))
     return scan_files(FileScan(reading, node.schema, constants), files, context, ordered=ordered)
 

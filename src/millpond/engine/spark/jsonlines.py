@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millpond.engine.looks import DECLARE
 from millpond.engine.spark.expressions.json import read_json
 from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
-from millpond.engine.spark.strictjson import is_misfit
+from millpond.engine.spark.strictjson import misfit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _AROUND = " \t\r\n\ufeff"
 _SHOWN = 60
+_DAMAGED = "the file is damaged, or was written by something that breaks its rules"
 
 
 def read_json_lines(
@@ -57,28 +59,36 @@ def read_json_lines(
     failed = f.when(f.spark_partition_id() >= 0, refused)
     value = f.coalesce(read_json(whole, reading.columns, context.api), failed)
     rows = lines.select(value.alias(parsed), *context.columns((line, path)), *carried)
-    if reading.strict:
-        rows = _strictly(rows, (parsed, line, path, shown), reading, context)
+    if reading.on_error == "error":
+        rows = _checked(rows, (parsed, line, path, shown), reading, context)
     members = [context.column(parsed).getField(n).alias(n) for n in reading.columns.names]
     return rows.select(*members, *carried)
 
 
-def _strictly(
+def _checked(
     rows: DataFrame, names: tuple[str, str, str, Column], reading: Reading, context: Context
 ) -> DataFrame:
-    """The rows, or an error for a line that does not fit its columns as it stands."""
+    """Return the rows, or an error for a line that does not fit its columns."""
     f = context.functions
     parsed, line, path, shown = names
-    value = context.column(parsed)
+    value, problem = context.column(parsed), context.hidden()
     refused = fault(
         context,
         context.column(path),
-        f.concat(f.lit(f"a line of {PATH} does not fit what is read of it: "), shown),
-        hint="the file is damaged, or was written by something that breaks its rules",
+        f.concat(
+            f.lit(f"a line of {PATH} does not fit what is read of it: "),
+            context.column(problem),
+            f.lit(" in "),
+            shown,
+        ),
+        hint=_DAMAGED if reading.strict else DECLARE,
     )
-    misfit = is_misfit(context.column(line), value, reading.columns, context.api)
+    misfit = misfit_of(
+        context.column(line), value, reading.columns, context.api, exactly=reading.strict
+    )
+    rows = rows.withColumn(problem, f.when(f.spark_partition_id() >= 0, misfit))
     checked = f.when(
-        misfit & (f.spark_partition_id() >= 0), refused.cast(rows.schema[parsed].dataType)
+        context.column(problem).isNotNull(), refused.cast(rows.schema[parsed].dataType)
     ).otherwise(value)
-    others = [context.column(name) for name in rows.columns if name != parsed]
+    others = [context.column(name) for name in rows.columns if name not in (parsed, problem)]
     return rows.select(checked.alias(parsed), *others)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.spark.context import Context
     from millpond.engine.spark.partitions import Partitions
-    from millpond.plan.sources import CsvOptions, Format
+    from millpond.plan.sources import CsvOptions, Format, OnError
 
 _ROW_INDEX = "_tmp_metadata_row_index"
 """Spark's reader puts a row's position into a column of this name. Taken out of `_metadata`, it
@@ -40,7 +40,8 @@ class Reading:
     columns: Struct
     csv: CsvOptions
     strict: bool = False
-    """Whether a JSON member that does not fit, or text that is no UTF-8, is an error."""
+    """Whether values that would only be converted are errors, too: see `Scan`."""
+    on_error: OnError = "error"
 
     def read(
         self,

@@ -23,6 +23,8 @@ def compile_scan(node: Scan, inputs: list[Frame], context: Context, *, ordered: 
         SourceFile(spark_path(file.path, context, may_be_empty=may_be_empty), file.constants)
         for file in node.files
     ]
-    reading = Reading(node.format, node.file_columns, node.csv or CsvOptions(), node.strict)
+    reading = Reading(
+        node.format, node.file_columns, node.csv or CsvOptions(), node.strict, node.on_error
+    )
     scan = FileScan(reading, node.schema, node.constants)
     return scan_files(scan, files, context, ordered=ordered)

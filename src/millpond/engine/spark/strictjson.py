@@ -1,4 +1,4 @@
-"""Whether a JSON line fits its columns as it stands: what a strict scan asks of every line.
+"""Which member of a JSON line does not fit its column: what a scan asks of every line.
 
 `from_json` takes any value for a text and gives null for what does not fit. A variant of the same
 line remembers what each member really was.
@@ -19,31 +19,39 @@ if TYPE_CHECKING:
     from millpond.engine.spark.api import Api
 
 
-def is_misfit(line: Column, value: Column, columns: t.Struct, api: Api) -> Column:
-    """Whether some member of the line is not what its column says; `value` is what was read."""
+def misfit_of(line: Column, value: Column, columns: t.Struct, api: Api, *, exactly: bool) -> Column:
+    """Return which member of the line is not what its column says; null if all are.
+
+    `value` is what was read. `exactly` also refuses what was only converted: a number as text.
+    """
     f = api.functions
     whole = f.try_parse_json(line)
-    found = whole.isNull() | ~f.is_valid_utf8(line)
-    for misfit in _misfits(whole, "$", value, columns, api):
-        found = found | misfit
-    made: Column = f.coalesce(found, f.lit(False))
-    return made
+    found = [
+        f.when(whole.isNull(), f.lit("it is JSON of which readers make different things")),
+        f.when(~f.is_valid_utf8(line), f.lit("it is not UTF-8")),
+    ]
+    for misfit, member, type_ in _misfits(whole, ("$", ""), value, columns, api, exactly):
+        said = f"member {member!r} is not of type {type_}"
+        found.append(f.when(misfit, f.lit(said)))
+    first: Column = f.coalesce(*found)
+    return first
 
 
 def _misfits(
-    whole: Column, above: str, value: Column, struct: t.Struct, api: Api
-) -> Iterator[Column]:
-    """One condition for each member, at every depth of structs."""
+    whole: Column, above: tuple[str, str], value: Column, struct: t.Struct, api: Api, exactly: bool
+) -> Iterator[tuple[Column, str, t.DataType]]:
+    """One condition for each member, at every depth of structs, innermost first."""
     f = api.functions
     for field in struct:
-        path = f"{above}['{field.name}']"
+        path, member = f"{above[0]}['{field.name}']", f"{above[1]}{field.name}"
         given = f.try_variant_get(whole, path, "variant")
         kind = f.schema_of_variant(given)
         read = value.getField(field.name)
         is_there = given.isNotNull() & ~f.is_variant_null(given)
-        yield is_there & (read.isNull() | ~_may_be(kind, given, field.type, api))
         if isinstance(field.type, t.Struct):
-            yield from _misfits(whole, path, read, field.type, api)
+            yield from _misfits(whole, (path, f"{member}."), read, field.type, api, exactly)
+        may_be = _may_be(kind, given, field.type, api) if exactly else f.lit(True)
+        yield is_there & (read.isNull() | ~may_be), member, field.type
 
 
 def _may_be(kind: Column, given: Column, type_: t.DataType, api: Api) -> Column:

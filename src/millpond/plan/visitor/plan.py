@@ -92,6 +92,7 @@ class PlanVisitor:
         csv_quote: str,
         csv_has_header: bool,
         strict: bool,
+        on_error: str,
     ) -> None:
         """The rows of files; the columns named in `constants` come from the files' constants."""
         self.refuse("Scan")
@@ -104,6 +105,7 @@ class PlanVisitor:
         path_column: str,
         constants: Sequence[str],
         deleted_column: str | None,
+        on_error: str,
         child_list_id: int,
     ) -> None:
         """The rows of the files that the input's rows name."""

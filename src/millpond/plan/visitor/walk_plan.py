@@ -88,13 +88,13 @@ def _scan(drive: PlanWalk, node: sources.Scan, to: int, columns: int) -> None:
         constants = drive.expressions.many(values) if values else none
         drive.visitor.visit_file(files, file.path, file.size, file.rows, constants)
     csv = node.csv or sources.CsvOptions()
-    options = (csv.delimiter, csv.quote, csv.has_header)
-    drive.visitor.visit_scan(to, columns, node.format, files, node.constants, *options, node.strict)
+    options = (csv.delimiter, csv.quote, csv.has_header, node.strict, node.on_error)
+    drive.visitor.visit_scan(to, columns, node.format, files, node.constants, *options)
 
 
 def _dynamic_scan(drive: PlanWalk, node: sources.DynamicScan, to: int, cols: int, on: int) -> None:
     drive.visitor.visit_dynamic_scan(
-        to, cols, node.format, node.path_column, node.constants, node.deleted, on
+        to, cols, node.format, node.path_column, node.constants, node.deleted, node.on_error, on
     )
 
 

@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BeforeValidator, field_validator
 
-from millpond.base.errors import EvaluationError
+from millpond.engine.arrow.guess.texts import Guess
+from millpond.engine.arrow.source.csvvalues import read_texts
 from millpond.plan import types as t
 from millpond.plan.arrow import to_arrow_schema
 from millpond.provider.formats.format import Format, Options, Parsed
-from millpond.provider.formats.guess import Guess, values
 from millpond.provider.formats.htmlrows import html_rows
 from millpond.provider.formats.htmltime import as_time
 
@@ -112,10 +112,8 @@ def _rows(source: Source, options: ExcelHtmlOptions, columns: t.Struct) -> Itera
             elif field.type == t.NULL:
                 arrays.append(pa.nulls(len(rows)))
             else:
-                try:
-                    arrays.append(values(texts[number], field.type))
-                except EvaluationError as error:
-                    raise source.failed(error.message, hint="write it as text") from error
+                # All rows were looked at, so every text fits.
+                arrays.append(read_texts(texts[number], field.type).values)
         yield pa.record_batch(arrays, schema=schema)
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from millpond.base.errors import PathNotFoundError, SchemaError
 from millpond.plan import types as t
 from millpond.plan.sources import File, Scan
-from millpond.plan.unite import innermost, may_round, misfit, united_schema
-from millpond.provider.formats.guess import settled
+from millpond.plan.unite import may_round, refuse_rounding, settled, united_schema
 from millpond.provider.rows import ALL, Asked, Piece, key_of
 from millpond.provider.times import TIME_COLUMNS, in_range
 
@@ -52,19 +51,9 @@ class FormatRows:
         columns = {image.name: image.columns for image in distinct.values()}
         format_ = self._reader.format
         found = united_schema(columns, texts=format_.guesses and not format_.is_image)
-        self._check_exact(found)
+        columns = {image.name: image.columns for image in self.images}
+        refuse_rounding(found, columns, {image.name: image.large for image in self.images})
         return settled(found)
-
-    def _check_exact(self, united: t.Struct) -> None:
-        """Refuse whole numbers that would lose digits, since another file has fractions."""
-        for image in self.images:
-            for name, number in image.large.items():
-                mine, wanted = image.columns.field(name), united.field(name)
-                if may_round(mine.type, wanted.type):
-                    there = next(i for i in self.images if _is_fractional(i.columns.get(name)))
-                    why = f", and {number} is beyond what a double holds exactly"
-                    both = (mine, image.name), (there.columns.field(name), there.name)
-                    raise misfit(name, *both, why=why)
 
     @cached_property
     def time_column(self) -> str | None:
@@ -133,7 +122,3 @@ class FormatRows:
         """The columns that are longs there and doubles in all files together: scans refuse that."""
         pairs = ((mine, self.schema.field(mine.name)) for mine in image.columns)
         return frozenset(mine for mine, wanted in pairs if may_round(mine.type, wanted.type))
-
-
-def _is_fractional(field: t.Field | None) -> bool:
-    return field is not None and t.is_fractional(innermost(field.type))

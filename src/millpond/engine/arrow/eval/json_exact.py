@@ -13,7 +13,7 @@ import json
 import math
 import re
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from millpond.engine.arrow.eval.cast_numbers import fit_decimal, nearest_float
 from millpond.engine.arrow.eval.format import java_double
@@ -70,6 +70,7 @@ class _Members(tuple[tuple[str, Any], ...]):
 
 
 _NESTED: Final = (_Members, list)
+_SHOWN: Final = 60
 _UNFIT: Final = object()
 _NO_TIME: Final = object()
 """Text where a time should be: it counts as the value of its name, and is null in the end."""
@@ -99,6 +100,73 @@ def read_json(text: str, type_: DataType) -> Any:
     if isinstance(type_, Struct) and not isinstance(value, dict):
         return dict.fromkeys(type_.names)
     return None if value is _UNFIT or value is _NO_TIME else value
+
+
+class Misfit(NamedTuple):
+    """A value of a JSON text that its type does not take."""
+
+    member: str
+    value: str
+    type: DataType
+
+    def __str__(self) -> str:
+        shown = self.value if len(self.value) <= _SHOWN else self.value[:_SHOWN] + "…"
+        return f"member {self.member!r} is {shown}, which is not of type {self.type}"
+
+
+def first_misfit(text: str, type_: Struct, *, exactly: bool = False) -> Misfit | None:
+    """Return the first value of a JSON object that does not fit its type.
+
+    `exactly` also refuses what would only be converted: numbers as text, text as numbers, rounding.
+
+    >>> from millpond.plan.types import LONG
+    >>> print(first_misfit('{"a": {"b": 1.5}}', Struct.of(a=Struct.of(b=LONG))))
+    member 'a.b' is 1.5, which is not of type long
+    """
+    try:
+        value = _decoded(text)
+    except ValueError:
+        return None
+    return _misfit(value, type_, "", exactly)
+
+
+def _misfit(value: Any, type_: DataType, member: str, exactly: bool) -> Misfit | None:
+    """As deep as the type is, not the text."""
+    if value is None:
+        return None
+    inner: Iterable[tuple[Any, DataType, str]]
+    if isinstance(type_, Struct) and isinstance(value, _Members):
+        dot = "." if member else ""
+        fields = ((name, item, type_.get(name)) for name, item in value)
+        inner = ((i, f.type, f"{member}{dot}{name}") for name, i, f in fields if f is not None)
+    elif isinstance(type_, List) and isinstance(value, list):
+        inner = ((item, type_.element, f"{member}[{n}]") for n, item in enumerate(value))
+    elif isinstance(type_, Map) and type_.key == STRING and isinstance(value, _Members):
+        inner = ((item, type_.value, f"{member}.{name}") for name, item in value)
+    elif _is_scalar_of(value, type_) and not (exactly and _is_changed(value, type_)):
+        return None
+    else:
+        return Misfit(member, write_json(value), type_)
+    found = (_misfit(item, of, name, exactly) for item, of, name in inner)
+    return next((one for one in found if one is not None), None)
+
+
+def _is_scalar_of(value: Any, type_: DataType) -> bool:
+    if isinstance(type_, Struct | List | Map):
+        return False
+    fitted = _fit(value, type_)
+    return fitted is not _UNFIT and fitted is not _NO_TIME
+
+
+def _is_changed(value: Any, type_: DataType) -> bool:
+    """Whether a value fits a type only after a conversion."""
+    if type_ == STRING or type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return not _is_text(value) or (type_ == STRING and _clean(value) != value)
+    if isinstance(type_, Decimal):
+        return _is_text(value) or decimal.Decimal(value) != _fit_decimal(value, type_)
+    if is_fractional(type_):
+        return _is_text(value) or not math.isfinite(_fit_float(value, type_))
+    return False
 
 
 def is_json_object(text: str) -> bool:

@@ -150,27 +150,30 @@ def _are_between(starts: _Numbers, data: _Numbers, brackets: bytes) -> bool:
 
 
 @lru_cache(maxsize=256)
-def reader_of(type_: DataType, absent: Members = frozenset()) -> Reader | None:
+def reader_of(
+    type_: DataType, absent: Members = frozenset(), *, closed: bool = False
+) -> Reader | None:
     """What reads texts of a type; none if the type needs more care.
 
-    A text that has one of the members that are said to be absent, and not null, does not fit.
+    A text that has one of the members that are said to be absent, and not null, does not fit. With
+    `closed`, nor does one that has any member that the type has not.
     """
     import msgspec
 
-    part = _part(type_, absent) if isinstance(type_, Struct | List | Map) else None
+    part = _part(type_, absent, closed) if isinstance(type_, Struct | List | Map) else None
     return None if part is None else Reader(msgspec.json.Decoder(part.hint), part)
 
 
-def _part(type_: DataType, absent: Members = frozenset()) -> _Part | None:
+def _part(type_: DataType, absent: Members = frozenset(), closed: bool = False) -> _Part | None:
     """How a type is read, or None if it is not read here. As deep as the type is."""
     if () in absent:
         return _nothing(type_)
     if isinstance(type_, Struct):
-        return _struct(type_, absent)
+        return _struct(type_, absent, closed)
     if isinstance(type_, List):
-        return _list(type_)
+        return _list(type_, closed)
     if isinstance(type_, Map):
-        return _map(type_)
+        return _map(type_, closed)
     if isinstance(type_, Decimal):
         return _decimal(type_)
     if type_ == FLOAT:
@@ -184,7 +187,10 @@ def _part(type_: DataType, absent: Members = frozenset()) -> _Part | None:
         zones = type_ != TIMESTAMP_NTZ
 
         def build(values: Sequence[Any]) -> pa.Array:
-            return moments(pa.array(values, pa.string()), type_, zones=zones)
+            built = moments(pa.array(values, pa.string()), type_, zones=zones)
+            if built.null_count and built.null_count > values.count(None):
+                raise _Unfit  # as null it would look like a member that is missing
+            return built
     else:
 
         def build(values: Sequence[Any]) -> pa.Array:
@@ -211,10 +217,10 @@ def _nothing(type_: DataType) -> _Part:
     return _Part(never, None, lambda values: pa.nulls(len(values), target), is_absent=True)
 
 
-def _struct(type_: Struct, absent: Members) -> _Part | None:
+def _struct(type_: Struct, absent: Members, closed: bool) -> _Part | None:
     import msgspec
 
-    parts = [_part(field.type, _below(field.name, absent)) for field in type_]
+    parts = [_part(field.type, _below(field.name, absent), closed) for field in type_]
     if any(not _UNNAMEABLE.isdisjoint(name) for name in type_.names):
         return None
     known = [part for part in parts if part is not None]
@@ -227,6 +233,7 @@ def _struct(type_: Struct, absent: Members) -> _Part | None:
         rename=dict(zip(slots, type_.names, strict=True)),
         eq=False,
         gc=False,
+        forbid_unknown_fields=closed,
     )
     target, empty = to_arrow(type_), made()
     columns = list(zip(slots, known, strict=True))
@@ -272,21 +279,21 @@ def _below(name: str, members: Members) -> Members:
     return frozenset(steps[1:] for steps in members if steps[:1] == (name,))
 
 
-def _list(type_: List) -> _Part | None:
-    element = _part(type_.element)
+def _list(type_: List, closed: bool) -> _Part | None:
+    element = _part(type_.element, closed=closed)
     if element is None:
         return None
     target = to_arrow(type_)
 
     def build(values: Sequence[Any]) -> pa.Array:
         items = list(chain.from_iterable(value for value in values if value is not None))
-        return _nested(values, target, _elements(items, type_.element, element))
+        return _nested(values, target, element.build(items))
 
     return _Part(list[_nullable(element)], None, build)  # type: ignore[misc]
 
 
-def _map(type_: Map) -> _Part | None:
-    value = _part(type_.value)
+def _map(type_: Map, closed: bool) -> _Part | None:
+    value = _part(type_.value, closed=closed)
     # Of a key that stands twice the first value is not seen here, and decimals are judged later.
     is_late = any(isinstance(inner, Decimal) for inner in types_in(type_.value))
     if value is None or type_.key != STRING or is_late:
@@ -298,7 +305,7 @@ def _map(type_: Map) -> _Part | None:
         keys = pa.array(list(chain.from_iterable(there)), pa.string())
         items = list(chain.from_iterable(entries.values() for entries in there))
         fields = [target.key_field, target.item_field]
-        columns = [keys, _elements(items, type_.value, value)]
+        columns = [keys, value.build(items)]
         pairs = pa.StructArray.from_arrays(columns, fields=fields)
         return _nested(values, target, pairs)
 
@@ -307,14 +314,6 @@ def _map(type_: Map) -> _Part | None:
 
 def _nullable(part: _Part) -> Any:
     return part.hint if part.missing is not None else part.hint | None
-
-
-def _elements(items: list[Any], type_: DataType, part: _Part) -> pa.Array:
-    """The elements of lists and maps: one that is no time would make the whole list null."""
-    built = part.build(items)
-    if type_ in _TIMES and built.null_count > items.count(None):
-        raise _Unfit
-    return built
 
 
 def _holes(children: Sequence[pa.Array], values: Sequence[Any], missing: int) -> pa.Array:

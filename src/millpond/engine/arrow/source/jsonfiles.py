@@ -20,6 +20,7 @@ from millpond.engine.arrow.source.jsonlines import (
     line_batch,
     parse_lines,
     read_json_lines,
+    rules_of,
 )
 from millpond.engine.arrow.source.lines import split_lines
 from millpond.engine.arrow.source.stream import is_packed
@@ -162,11 +163,11 @@ def _together(
     contents.clear()
     whole.clear()
     lines = split_lines(block)
-    parsed = parse_lines(lines, spec, reader, context)
+    parsed = parse_lines(lines, file_columns(spec), reader, context)
     is_fine = parsed.are_objects and parsed.are_strict and parsed.are_text
-    if not is_fine and (spec.strict or not parsed.are_objects):
+    if not is_fine and (spec.on_error == "error" or not parsed.are_objects):
         for entry, start, end in zip(entries, [0, *ends], ends, strict=False):
-            check_block(parsed, entry.path, block[start:end], spec)
+            check_block(parsed, entry.path, block[start:end], rules_of(spec))
     if not len(lines):
         return
     rows = np.searchsorted(ends, lines.starts, side="right")

@@ -1,7 +1,8 @@
 """JSON lines: blocks of whole lines, each line read as `parse_json` reads text.
 
-So a member that is missing or does not fit is null. A line that is not a JSON object is an error
-that names the file and the line. Blank lines are no rows.
+A member that is missing is null. One that does not fit its column is an error that names file, line
+and member, or null where the scan says so. A line that is not a JSON object is an error. Blank
+lines are no rows. The same reader serves scans of files and the formats of the provider.
 """
 
 from __future__ import annotations
@@ -15,25 +16,27 @@ import pyarrow.compute as pc
 
 from millpond.base.errors import SourceError
 from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
-from millpond.engine.arrow.eval.json_exact import is_json_object, read_exactly
-from millpond.engine.arrow.eval.json_typed import read_typed
+from millpond.engine.arrow.eval.json_exact import first_misfit, is_json_object, read_exactly
+from millpond.engine.arrow.eval.json_lean import LeanReader
+from millpond.engine.arrow.eval.json_typed import read_typed, reader_of
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.batch import batch_of
 from millpond.engine.arrow.source.entry import repeated
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.lines import AROUND, is_text, split_lines
 from millpond.engine.arrow.source.stream import open_stream
+from millpond.engine.looks import DECLARE
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from millpond.engine.arrow.context import Context
-    from millpond.engine.arrow.eval.json_lean import LeanReader
     from millpond.engine.arrow.source.entry import Entry
     from millpond.engine.arrow.source.lines import Lines
     from millpond.engine.arrow.source.spec import ScanSpec
+    from millpond.plan.sources import OnError
 
 _BLOCK_BYTES = 1 << 20
 """So much is read at once: it stays in the processor's cache, and its memory is used again."""
@@ -58,9 +61,9 @@ def read_json_lines(
             context.counters.add("batches_pruned")
             continue
         lines = split_lines(block)
-        parsed = parse_lines(lines, spec, reader, context)
+        parsed = parse_lines(lines, file_columns(spec), reader, context)
         before = partial(_lines_before, number, entry.path, context)
-        check_block(parsed, entry.path, block, spec, before)
+        check_block(parsed, entry.path, block, rules_of(spec), before)
         held.append(parsed.values)
         if len(held) == most:
             yield from _batch(held, entry, spec)
@@ -84,6 +87,34 @@ def _lines_before(number: int, path: str, context: Context) -> int:
     return sum(block.count(b"\n") for block in islice(_blocks(path, context), number))
 
 
+class Rules(NamedTuple):
+    """What the lines of a file have to be."""
+
+    columns: Struct
+    strict: bool = True
+    on_error: OnError = "error"
+
+
+def rules_of(spec: ScanSpec) -> Rules:
+    """Return the rules of a scan."""
+    return Rules(file_columns(spec), spec.strict, spec.on_error)
+
+
+def read_exact_lines(
+    blocks: Iterable[bytes], path: str, columns: Struct
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of blocks of lines whose columns are known; what does not fit is an error."""
+    reader, before = LeanReader(columns), 0
+    for block in blocks:
+        lines = split_lines(block)
+        parsed = _parsed(lines, columns, reader)
+        check_block(parsed, path, block, Rules(columns), lambda: before)  # noqa: B023 - called now
+        before += block.count(b"\n")
+        if len(lines):
+            arrays = [parsed.values.field(name) for name in columns.names]
+            yield batch_of(arrays, columns, len(lines))
+
+
 class Parsed(NamedTuple):
     """Lines as structs of the columns that files hold, and what is sure of all of them."""
 
@@ -94,11 +125,14 @@ class Parsed(NamedTuple):
     """Whether what they come from is known to be UTF-8."""
 
 
-def parse_lines(lines: Lines, spec: ScanSpec, reader: LeanReader, context: Context) -> Parsed:
+def parse_lines(lines: Lines, wanted: Struct, reader: LeanReader, context: Context) -> Parsed:
     """Lines as structs."""
     context.counters.add("batches_decoded")
     context.counters.add("rows_decoded", len(lines))
-    wanted = file_columns(spec)
+    return _parsed(lines, wanted, reader)
+
+
+def _parsed(lines: Lines, wanted: Struct, reader: LeanReader) -> Parsed:
     are_text = lines.plain is not None
     if not wanted.fields or not len(lines):
         return Parsed(pa.nulls(len(lines), to_arrow(wanted)), are_text=are_text)
@@ -130,14 +164,16 @@ def check_block(
     parsed: Parsed,
     path: str,
     block: bytes,
-    spec: ScanSpec,
+    rules: Rules,
     before: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Refuse lines of a file that are no objects, or that a strict scan does not take."""
+    """Refuse lines of a file that are not objects, or that do not fit what the scan wants."""
     if not parsed.are_objects:
         check_lines(path, block, before())
-    if spec.strict and not (parsed.are_strict and (parsed.are_text or is_text(block))):
-        check_strictly(path, block, spec, before())
+    if rules.on_error == "error" and not (
+        parsed.are_strict and (parsed.are_text or is_text(block))
+    ):
+        check_fit(path, block, rules, before())
 
 
 def line_batch(parsed: pa.Array, constants: dict[str, pa.Array], spec: ScanSpec) -> pa.RecordBatch:
@@ -172,38 +208,44 @@ def check_lines(path: str, block: bytes, before: int = 0) -> None:
             )
 
 
-def check_strictly(path: str, block: bytes, spec: ScanSpec, before: int = 0) -> None:
+def check_fit(path: str, block: bytes, rules: Rules, before: int = 0) -> None:
     """Refuse a block with a line that does not fit the columns as they are."""
-    wanted = file_columns(spec)
     held: list[tuple[int, str]] = []
     for number, line in enumerate(block.split(b"\n"), before + 1):
         try:
             text = line.decode("utf-8-sig").strip(AROUND)
         except UnicodeDecodeError as error:
-            raise _misfit(path, number, "is not UTF-8") from error
+            raise _misfit(path, number, "is not UTF-8", rules) from error
         if text:
             held.append((number, text))
         if len(held) == _TOGETHER:
-            _check_fit(path, held, wanted)
+            _check_together(path, held, rules)
             held = []
-    _check_fit(path, held, wanted)
+    _check_together(path, held, rules)
 
 
-def _check_fit(path: str, lines: list[tuple[int, str]], wanted: Struct) -> None:
+def _check_together(path: str, lines: list[tuple[int, str]], rules: Rules) -> None:
+    wanted = rules.columns
     if not wanted.fields or read_typed(pa.array([text for _, text in lines]), wanted) is not None:
         return
     for number, text in lines:
-        if read_typed(pa.array([text]), wanted) is None:
+        if read_typed(pa.array([text]), wanted) is not None:
+            continue
+        found = first_misfit(text, wanted, exactly=rules.strict)
+        if found is not None:
+            raise _misfit(path, number, f"does not fit what is read of it: {found}", rules)
+        if rules.strict and reader_of(wanted) is not None:
             shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-            raise _misfit(path, number, f"does not fit what is read of it: {shown}")
+            raise _misfit(path, number, f"does not fit what is read of it: {shown}", rules)
 
 
-def _misfit(path: str, number: int, problem: str) -> SourceError:
+def _misfit(path: str, number: int, problem: str, rules: Rules) -> SourceError:
+    damaged = "the file is damaged, or was written by something that breaks its rules"
     return SourceError(
         f"line {number} of {path} {problem}",
         engine=ENGINE,
         path=path,
-        hint="the file is damaged, or was written by something that breaks its rules",
+        hint=damaged if rules.strict else DECLARE,
     )
 
 
@@ -215,25 +257,32 @@ def file_columns(spec: ScanSpec) -> Struct:
 def _blocks(path: str, context: Context) -> Iterator[bytes]:
     """Whole lines, about a megabyte at a time; a longer line is a block of its own."""
     file, stream = open_stream(path, context)
-    rest: list[bytes] = []
+
+    def read(size: int) -> bytes:
+        try:
+            chunk: bytes = stream.read(size)
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(path, error) from error
+        context.counters.add("bytes_read", len(chunk))
+        return chunk
+
     try:
-        while True:
-            try:
-                chunk = stream.read(_BLOCK_BYTES)
-            except (OSError, pa.ArrowException) as error:
-                raise unreadable(path, error) from error
-            context.counters.add("bytes_read", len(chunk))
-            if not chunk:
-                break
-            end = chunk.rfind(b"\n") + 1
-            if end:
-                # Of megabytes, one copy at most.
-                is_whole = end == len(chunk) and not rest
-                yield chunk if is_whole else b"".join((*rest, memoryview(chunk)[:end]))
-                rest = []
-            rest.append(chunk[end:])
-        last = b"".join(rest)
-        if last:
-            yield last
+        yield from line_blocks(read)
     finally:
         context.files.release(file)
+
+
+def line_blocks(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Cut what is read into blocks of whole lines, of about a megabyte or one line."""
+    rest: list[bytes] = []
+    while chunk := read(_BLOCK_BYTES):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            # Of megabytes, one copy at most.
+            is_whole = end == len(chunk) and not rest
+            yield chunk if is_whole else b"".join((*rest, memoryview(chunk)[:end]))
+            rest = []
+        rest.append(chunk[end:])
+    last = b"".join(rest)
+    if last:
+        yield last

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.arrow.source.rowgroup import RowGroup
     from millpond.plan.bound import BoundExpr, BoundNamed
-    from millpond.plan.sources import CsvOptions, Format
+    from millpond.plan.sources import CsvOptions, Format, OnError
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class ScanSpec:
     output: Struct
     scan_node: int | None
     strict: bool = False
-    """Whether a JSON member that does not fit, or text that is no UTF-8, is an error."""
+    """Whether values that would only be converted are errors, too: see `Scan`."""
+    on_error: OnError = "error"
     texts: frozenset[str] = frozenset()
     """Columns that whoever takes the rows also takes as dictionaries; only without a projection."""
 
@@ -205,6 +206,7 @@ def spec_of(
         output,
         scan_node,
         isinstance(scan, Scan) and scan.strict,
+        scan.on_error,
     )
 
 
