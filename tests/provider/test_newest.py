@@ -225,3 +225,8 @@ def test_what_spark_writes_by_itself_is_checked(
     append(pond, "/a", [row(1, 2.1)])
     assert [each["a.x"] for each in rows_of(pond, "/j")] == [1.0, 2.1]
     assert rows_of(pond, "/j")[0].keys() == {"timestamp", "a.x", "b.x"}
+
+
+def test_a_series_without_rows_has_an_order(pond: Pond) -> None:
+    append(pond, "/a", [row(0, 1.0)])
+    assert pond.read().to_arrow("/a", time_start=at(1)).num_rows == 0
