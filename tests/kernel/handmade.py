@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.textseals import SEAL, UNSEALED, seal_commit, sealed
 from millpond.kernel import actions
 from millpond.plan.arrow import to_arrow
 from millpond.plan.typejson import schema_to_json
@@ -30,6 +32,15 @@ _KINDS: Final = {
     "sidecar": actions.SIDECAR,
     "checkpointMetadata": actions.CHECKPOINT_METADATA,
 }
+
+
+def rewrite(file: Path, old: str, new: str) -> None:
+    """Replace a string in a log file of Millpond's, whose seal fits again afterwards."""
+    text = re.sub(r'"millpondSeal":"[0-9a-f]{64}"', f'"{SEAL}":"{UNSEALED}"', file.read_text())
+    assert old in text
+    changed = text.replace(old, new).encode()
+    is_commit = file.suffix == ".json"
+    file.write_bytes(seal_commit(changed, int(file.name[:20])) if is_commit else sealed(changed))
 
 
 def protocol(

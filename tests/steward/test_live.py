@@ -10,7 +10,7 @@ import pytest
 from tests.provider.ponds import append, at
 
 import millpond as mp
-from millpond.kernel.write.commit import read_winner
+from millpond.kernel.commits import read_commit
 from millpond.steward.dynamic import live, shortlog
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(store: object, version: int, table: str) -> object:
         seen.append(version)
-        return read_winner(store, version, table)  # type: ignore[arg-type]
+        return read_commit(store, version, table)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(shortlog, "read_winner", counted)
+    monkeypatch.setattr(shortlog, "read_commit", counted)
     return seen
 
 

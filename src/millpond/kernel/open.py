@@ -8,7 +8,6 @@ then the version that they name. `UpdateLog` lists only what is new since a know
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from millpond.base.errors import (
     MissingActionError,
     VersionNotFoundError,
 )
+from millpond.base.textseals import parse_sealed
 from millpond.kernel.actions import METADATA, PROTOCOL, Metadata, Protocol, log_columns
 from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
@@ -141,11 +141,7 @@ class ReadHint(BasePhase):
 def _hinted(rows: pa.Table) -> int:
     if not rows.num_rows:
         return 0
-    try:
-        data = json.loads(rows.column("content")[0].as_py())
-    except (ValueError, RecursionError):
-        return 0
-    version = data.get("version") if isinstance(data, dict) else None
+    version = (parse_sealed(rows.column("content")[0].as_py()) or {}).get("version")
     valid = isinstance(version, int) and not isinstance(version, bool) and version > 0
     return int(version) if valid and version is not None else 0
 
@@ -247,10 +243,10 @@ class ReadChecksum(BasePhase):
 
 
 def _from_checksum(rows: pa.Table) -> tuple[Protocol, Metadata] | None:
+    data = parse_sealed(rows.column("content")[0].as_py()) or {}
     try:
-        data = json.loads(rows.column("content")[0].as_py())
         return Protocol.from_dict(data["protocol"]), Metadata.from_dict(data["metadata"])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 

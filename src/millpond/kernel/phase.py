@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from millpond.plan.sources import Format, OnError
 
 VERSION: Final = Field("version", LONG)
+_SIZE: Final = attrgetter("size")
 CONTENT: Final = Struct((Field("content", BINARY),))
 
 
@@ -109,12 +110,31 @@ def scan_log(
     constants = (VERSION.name,) if versions else ()
     scans: list[Plan] = []
     for is_json, group in groupby(files, attrgetter("is_json")):
-        named = tuple(File(f.path, f.size, None, (_version(f),) if versions else ()) for f in group)
+        of_format = tuple(group)
+        if not all(map(_SIZE, of_format)):
+            _check_sizes(of_format)
+        named = tuple(
+            File(f.path, f.size, None, (_version(f),) if versions else ()) for f in of_format
+        )
         # What does not fit in a log is no null: it could be the path of a removed file.
         format_: Format = "json" if is_json else "parquet"
         on_error: OnError = "error" if strictly or not is_json else "null"
         scans.append(Scan(format_, named, wanted, constants, strict=strictly, on_error=on_error))
     return scans
+
+
+def _check_sizes(files: Sequence[LogFile]) -> None:
+    """Refuse a commit of no bytes: what it was about is lost, so it does not count as nothing."""
+    for file in files:
+        version = file.name.version
+        if not file.size and file.name.kind == "commit":
+            table = file.path.rpartition(f"/{LOG_DIRECTORY}/")[0]
+            raise CorruptLogError(
+                f"the commit {file_name(file.path)} of {table} is empty",
+                table=table,
+                path=file.path,
+                hint=f"version={version - 1} may still be readable" if version else None,
+            )
 
 
 def _version(file: LogFile) -> int:

@@ -84,21 +84,9 @@ class LogSegment:
             if commit.name.version <= covered:
                 continue
             wide = by_start.get(commit.name.version)
-            if wide is None and not commit.size:
-                raise self._empty(commit)
             found.append(commit if wide is None else wide)
             covered = found[-1].name.end
         return tuple(reversed(found))
-
-    def _empty(self, commit: LogFile) -> CorruptLogError:
-        """A commit of no bytes: what it was about is lost, so it is not taken for nothing."""
-        version = commit.name.version
-        return CorruptLogError(
-            f"the commit {file_name(commit.path)} of {self.table} is empty",
-            table=self.table,
-            path=commit.path,
-            hint=f"version={version - 1} may still be readable" if version else None,
-        )
 
 
 _EMPTY_MATTERS: Final = ("commit", "checksum")

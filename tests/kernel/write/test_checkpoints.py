@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable as RustTable
+from tests.kernel.handmade import rewrite
 from tests.kernel.write.faults import FaultyStore, broken_line
 from tests.kernel.write.tables import (
     FEED,
@@ -274,7 +275,7 @@ def test_app_transactions_expire(tmp_path: Path) -> None:
     commit = log / f"{1:020d}.json"
     (txn,) = actions(tmp_path, 1)["txn"]
     week_ago = txn["lastUpdated"] - 7 * 86_400_000
-    commit.write_text(commit.read_text().replace(str(txn["lastUpdated"]), str(week_ago)))
+    rewrite(commit, str(txn["lastUpdated"]), str(week_ago))
     with delta_table(tmp_path).transaction() as tx:
         tx.app_transaction("new", 1)
     table = delta_table(tmp_path)

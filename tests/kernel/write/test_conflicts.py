@@ -20,7 +20,8 @@ from tests.kernel.write.tables import (
 
 import millpond as mp
 from millpond.base.errors import ConflictError, SchemaError
-from millpond.kernel.write.conflicts import Mine, Reads, Winner, check_conflict
+from millpond.kernel.commits import Commit
+from millpond.kernel.write.conflicts import Mine, Reads, check_conflict
 from millpond.plan.types import LONG, Field, Struct
 
 if TYPE_CHECKING:
@@ -221,9 +222,9 @@ def test_rearranging_minds_no_appends(table: DeltaTable) -> None:
     assert (info["isolationLevel"], info["isBlindAppend"]) == ("SnapshotIsolation", False)
 
 
-def winner(*adds: dict[str, Any], blind: bool | None = None) -> Winner:
+def winner(*adds: dict[str, Any], blind: bool | None = None) -> Commit:
     info = {} if blind is None else {"isBlindAppend": blind}
-    return Winner(7, {"commitInfo": [info], "add": list(adds)})
+    return Commit(7, {"commitInfo": [info], "add": list(adds)})
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_added_files_by_isolation(
 
 def test_one_vector_is_not_another() -> None:
     vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1}
-    removed = Winner(7, {"remove": [{"path": "file:/a", "deletionVector": vector}]})
+    removed = Commit(7, {"remove": [{"path": "file:/a", "deletionVector": vector}]})
     mine = Mine(frozenset({("/a", "ux@1")}), frozenset(), frozenset(), changes_metadata=False)
     with pytest.raises(ConflictError, match="removed /a"):
         check_conflict(removed, mine, Reads(), "WriteSerializable", "t")

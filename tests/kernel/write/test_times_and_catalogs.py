@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.kernel.handmade import rewrite
 from tests.kernel.write.tables import (
     actions,
     append,
@@ -120,8 +121,7 @@ def test_times_that_are_stated_from_a_later_version_on(tmp_path: Path) -> None:
     with table.transaction() as tx:
         tx.set_metadata(configuration=STATED)
     log = tmp_path / "_delta_log" / f"{1:020d}.json"
-    text = log.read_text().replace('EnablementVersion":"1"', 'EnablementVersion":"9"')
-    log.write_text(text)
+    rewrite(log, 'EnablementVersion":"1"', 'EnablementVersion":"9"')
     (tmp_path / "_delta_log" / f"{1:020d}.crc").unlink()
     assert delta_table(tmp_path, timestamp=2**42).version == 1
 
@@ -176,9 +176,8 @@ def test_the_last_time_is_known_without_its_commit(tmp_path: Path, checksums: bo
         if not checksums:
             crc.unlink()
         elif version == 1:
-            text = crc.read_text()
-            time = text.split('"inCommitTimestampOpt":')[1].split(",")[0]
-            crc.write_text(text.replace(time, str(future)))
+            time = crc.read_text().split('"inCommitTimestampOpt":')[1].split(",")[0]
+            rewrite(crc, time, str(future))
     append(delta_table(tmp_path), ids(1, 1))
     (time_,) = stated(tmp_path, range(2, 3))
     assert (time_ == future + 1) is checksums

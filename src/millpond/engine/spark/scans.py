@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millpond.engine.spark.commits import check_commits
 from millpond.engine.spark.files import FileScan, SourceFile, scan_files
 from millpond.engine.spark.locations import spark_path
 from millpond.engine.spark.readers import Reading
@@ -23,6 +24,8 @@ def compile_scan(node: Scan, inputs: list[Frame], context: Context, *, ordered: 
         SourceFile(spark_path(file.path, context, may_be_empty=may_be_empty), file.constants)
         for file in node.files
     ]
+    if node.format == "json" and context.reads:
+        check_commits([file.path for file in node.files])
     reading = Reading(
         node.format, node.file_columns, node.csv or CsvOptions(), node.strict, node.on_error
     )

@@ -21,7 +21,9 @@ from millpond.base.errors import (
     UnknownOutcomeError,
 )
 from millpond.base.store import open_store
+from millpond.base.textseals import seal_of
 from millpond.fs.oplog.newest import newest_files
+from millpond.kernel.commits import Commit, check_chain, commits_since, read_info
 from millpond.kernel.names import commit_name
 from millpond.kernel.write.commit import (
     check_not_cleaned,
@@ -29,8 +31,6 @@ from millpond.kernel.write.commit import (
     fate_of,
     log_path,
     put_commit,
-    read_info,
-    read_winner,
 )
 from millpond.kernel.write.info import engine_info
 from millpond.kernel.write.seal import DIGEST
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from millpond.base.settings import Settings
     from millpond.kernel.table import DeltaTable
-    from millpond.kernel.write.conflicts import Winner
 
 INFO: Final = "millpond"
 """What a commit says of itself for us, in its commitInfo."""
@@ -70,6 +69,8 @@ class LogState:
     """By partition."""
     last: Mapping[str, Any] = field(default_factory=dict)
     """What the last commit of ours says of itself."""
+    seal: str | None = None
+    """The seal of the version's commit, which the next one names; None if it is not known."""
 
 
 class RowLog:
@@ -166,8 +167,14 @@ class RowLog:
             for path, part in zip(paths, self._partitions(batch), strict=True):
                 found.setdefault(part, []).append(path)
         files = {part: tuple(paths) for part, paths in found.items()}
-        last = self.said(table.version) or self._known(table)
-        return LogState(table.version, files, last)
+        commit = self._info(table.version)
+        last = {} if commit is None else _said(commit)
+        return LogState(
+            table.version,
+            files,
+            last or self._known(table),
+            None if commit is None else commit.seal,
+        )
 
     def _known(self, table: DeltaTable) -> dict[str, Any]:
         """What is still known of the last transaction when its commit has left the log."""
@@ -197,30 +204,32 @@ class RowLog:
 
     def said(self, version: int) -> dict[str, Any] | None:
         """What a commit says of itself; None if it has left the log."""
+        commit = self._info(version)
+        return None if commit is None else _said(commit)
+
+    def _info(self, version: int) -> Commit | None:
         try:
-            info: Mapping[str, Any] | None = read_info(self.store, version)
+            return read_info(self.store, version, self.location)
         except ObjectNotFoundError:
             return None
-        if info is None:  # damaged, or not of ours
-            info = read_winner(self.store, version, self.location).info
-        return dict(info.get(INFO) or {})
 
     def refresh(self, state: LogState) -> LogState:
         """The newest state, from an older one and the commits after it."""
-        version = state.version
         files: dict[str, tuple[str, ...]] | None = None
-        last = state.last
-        while (winner := self._winner(version + 1)) is not None:
-            version += 1
-            if version - state.version > FAR_BEHIND:
+        last, newest = state.last, Commit(state.version, {}, state.seal)
+        for commit in commits_since(self.store, state.version + 1, self.location):
+            if commit.version - state.version > FAR_BEHIND:
                 return self.open()
-            files = dict(state.files) if files is None else files
-            self._apply(winner, files)
-            last = winner.info.get(INFO) or last
+            if files is None:
+                if newest.seal is not None:
+                    check_chain(newest, commit, self.location)
+                files = dict(state.files)
+            self._apply(commit, files)
+            last, newest = commit.info.get(INFO) or last, commit
         if files is None:
             # Commits between may have been cleaned away, with a checkpoint behind them.
             return state if self.has(state.version) else self.open()
-        return LogState(version, files, dict(last))
+        return LogState(newest.version, files, dict(last), newest.seal)
 
     def has(self, version: int) -> bool:
         """Whether the commit of a version is in the log."""
@@ -230,18 +239,12 @@ class RowLog:
             return False
         return True
 
-    def _winner(self, version: int) -> Winner | None:
-        try:
-            return read_winner(self.store, version, self.location)
-        except ObjectNotFoundError:
-            return None
-
-    def _apply(self, winner: Winner, files: dict[str, tuple[str, ...]]) -> None:
-        removed = {action["path"] for action in winner.actions.get("remove", ())}
+    def _apply(self, commit: Commit, files: dict[str, tuple[str, ...]]) -> None:
+        removed = {action["path"] for action in commit.actions.get("remove", ())}
         for part, paths in files.items() if removed else ():
             if not removed.isdisjoint(paths):
                 files[part] = tuple(path for path in paths if path not in removed)
-        for action in winner.actions.get("add", ()):
+        for action in commit.actions.get("add", ()):
             part = action["partitionValues"].get(self.partition, "") if self.partition else ""
             files[part] = (*files.get(part, ()), action["path"])
 
@@ -279,7 +282,7 @@ class RowLog:
                 actions.append(("txn", known))
             actions += [("remove", action) for action in removed]
             actions += [("add", action) for action in adds]
-            content, is_tried = encode_commit(actions), True
+            content, is_tried = encode_commit(actions, version, previous=state.seal), True
             won = put_commit(self.store, version, content, txn_id)
         except BaseException as error:
             fate = fate_of(self.store, version, txn_id, error) if is_tried else False
@@ -297,9 +300,8 @@ class RowLog:
             self.take_back(put)
             return None
         files = dict(state.files)
-        made = read_actions(actions)
-        self._apply(made_winner(version, made), files)
-        return LogState(version, files, dict(info))
+        self._apply(Commit(version, _by_kind(actions)), files)
+        return LogState(version, files, dict(info), seal_of(content))
 
     def _is_cleaned(self, base: int) -> bool:
         """Whether commits after a version have left the log: their numbers are not free."""
@@ -343,7 +345,7 @@ class RowLog:
         return True
 
 
-def read_actions(
+def _by_kind(
     actions: Iterable[tuple[str, Mapping[str, Any]]],
 ) -> dict[str, list[dict[str, Any]]]:
     """Actions by their kind."""
@@ -353,11 +355,8 @@ def read_actions(
     return found
 
 
-def made_winner(version: int, actions: dict[str, list[dict[str, Any]]]) -> Winner:
-    """A commit of one's own, as others would read it."""
-    from millpond.kernel.write.conflicts import Winner
-
-    return Winner(version, actions)
+def _said(commit: Commit) -> dict[str, Any]:
+    return dict(commit.info.get(INFO) or {})
 
 
 def _commit_info(

@@ -6,10 +6,10 @@ of ours has a checkpoint every few commits, and from there on a look or two per 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import ObjectNotFoundError
+from millpond.base.textseals import parse_sealed
 from millpond.kernel.names import (
     LAST_CHECKPOINT,
     LOG_DIRECTORY,
@@ -32,10 +32,11 @@ def newest_files(store: Store, location: str) -> list[LogFile]:
     if store.capabilities.has_flat_names:  # there, a listing begins where one likes
         return []
     try:
-        version = json.loads(store.get(f"{LOG_DIRECTORY}/{LAST_CHECKPOINT}"))["version"]
-    except (ObjectNotFoundError, ValueError, KeyError, TypeError):
+        hint = parse_sealed(store.get(f"{LOG_DIRECTORY}/{LAST_CHECKPOINT}"))
+    except ObjectNotFoundError:
         return []
-    if not isinstance(version, int) or version < 1:
+    version = (hint or {}).get("version")
+    if type(version) is not int or version < 1:
         return []
     known = [_file(store, location, name(version)) for name in (checkpoint_name, commit_name)]
     found = [file for file in known if file is not None]

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from millpond.base.errors import CommitError, ObjectNotFoundError, PlanError
 from millpond.base.store import open_store
+from millpond.base.textseals import SEAL, UNSEALED, parse_sealed, sealed
 from millpond.kernel.actions import (
     CHECKPOINT_METADATA,
     DOMAIN,
@@ -41,7 +42,7 @@ from millpond.kernel.write.commit import log_path
 from millpond.kernel.write.features import check_upkeep
 from millpond.kernel.write.files import put_own
 from millpond.kernel.write.scratch import on_this_machine
-from millpond.kernel.write.seal import SEAL, UNSEALED, sealed, stream_digest
+from millpond.kernel.write.seal import stream_digest
 from millpond.plan.arguments import whole_of
 from millpond.plan.arrow import to_arrow
 
@@ -208,8 +209,8 @@ class _Checkpoint:
         """Tell readers where to begin, unless a newer checkpoint is known already."""
         path = log_path(LAST_CHECKPOINT)
         try:
-            known = json.loads(self.store.get(path)).get("version")
-        except (ObjectNotFoundError, ValueError, AttributeError):
+            known = (parse_sealed(self.store.get(path)) or {}).get("version")
+        except ObjectNotFoundError:
             known = None
         if type(known) is int and known > self.table.version:
             return

@@ -6,15 +6,16 @@ A commit knows its version's checksum from the one before; a checkpoint counts a
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import ObjectExistsError, ObjectNotFoundError
 from millpond.base.store import open_store
+from millpond.base.textseals import SEAL, UNSEALED, parse_sealed, sealed
 from millpond.kernel.names import checksum_name
 from millpond.kernel.scan import Scan
 from millpond.kernel.times import has_stated_times
 from millpond.kernel.write.commit import log_path
-from millpond.kernel.write.seal import DIGEST, SEAL, UNSEALED, sealed
+from millpond.kernel.write.seal import DIGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from millpond.kernel.actions import Metadata, Protocol
     from millpond.kernel.table import DeltaTable
     from millpond.kernel.write.pending import Pending
+
+
+COMMIT: Final = "millpond.commit"
+"""The member with the seal of the version's commit, which the next commit names."""
 
 
 def write_checksum(table: DeltaTable) -> dict[str, Any]:
@@ -57,8 +62,12 @@ def checksum(
     txn_id: str | None = None,
     stated_time: int | None = None,
     digests: Mapping[str, str] | None = None,
+    seal: str | None = None,
 ) -> dict[str, Any]:
-    """What a checksum holds; `digests` are the hashes of a checkpoint's files, by name."""
+    """Return what a checksum holds.
+
+    `digests` are the hashes of a checkpoint's files, by name; `seal` is that of the commit.
+    """
     found: dict[str, Any] = {} if txn_id is None else {"txnId": txn_id}
     if stated_time is not None:
         found["inCommitTimestampOpt"] = stated_time
@@ -70,7 +79,14 @@ def checksum(
         "metadata": metadata.to_dict(),
         "protocol": protocol.to_dict(),
         **({} if digests is None else {DIGEST: dict(digests)}),
+        **({} if seal is None else {COMMIT: seal}),
     }
+
+
+def commit_seal(known: Mapping[str, Any] | None) -> str | None:
+    """Return the seal of a version's commit, if its checksum holds it."""
+    found = (known or {}).get(COMMIT)
+    return found if isinstance(found, str) else None
 
 
 def counted_on(known: Mapping[str, Any] | None, pending: Pending) -> tuple[int, int] | None:
@@ -87,18 +103,28 @@ def counted_on(known: Mapping[str, Any] | None, pending: Pending) -> tuple[int, 
 
 
 def put_checksum(store: Store, version: int, found: Mapping[str, Any]) -> None:
-    """Write a checksum; one that is there stays."""
-    text = json.dumps({**found, SEAL: UNSEALED}, separators=(",", ":"), ensure_ascii=False)
+    """Write a checksum; to one that is there, only the hashes of checkpoints are added."""
     try:
-        store.put(log_path(checksum_name(version)), sealed(text.encode()))
+        store.put(log_path(checksum_name(version)), _encoded(found))
     except ObjectExistsError:
-        return
+        if DIGEST not in found:
+            return
+        known = read_checksum(store, version)
+        if known is not None:
+            digests = {**known.get(DIGEST, {}), **found[DIGEST]}
+            text = _encoded({**known, DIGEST: digests})
+            store.put(log_path(checksum_name(version)), text, mode="overwrite")
+
+
+def _encoded(found: Mapping[str, Any]) -> bytes:
+    own = {name: value for name, value in found.items() if name != SEAL}
+    text = json.dumps({**own, SEAL: UNSEALED}, separators=(",", ":"), ensure_ascii=False)
+    return sealed(text.encode())
 
 
 def read_checksum(store: Store, version: int) -> dict[str, Any] | None:
-    """A version's checksum, if it has one that can be read."""
+    """Return a version's checksum; None if it has none, or one that is damaged."""
     try:
-        found = json.loads(store.get(log_path(checksum_name(version))))
-    except (ObjectNotFoundError, ValueError):
+        return parse_sealed(store.get(log_path(checksum_name(version))))
+    except ObjectNotFoundError:
         return None
-    return found if isinstance(found, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 import uuid
@@ -13,14 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 from millpond.base.errors import (
     CommitError,
     ConflictError,
-    CorruptLogError,
     ObjectExistsError,
     ObjectNotFoundError,
     StoreAccessError,
     StoreError,
     UnknownOutcomeError,
 )
+from millpond.base.textseals import (
+    SEAL,
+    UNSEALED,
+    TextSealError,
+    check_commit,
+    seal_commit,
+    seal_of,
+)
 from millpond.kernel.actions import json_line
+from millpond.kernel.commits import PREVIOUS, damaged_commit
 from millpond.kernel.names import (
     LOG_DIRECTORY,
     LogName,
@@ -32,8 +39,6 @@ from millpond.kernel.names import (
     version_prefix,
 )
 from millpond.kernel.segment import LogFile
-from millpond.kernel.write.conflicts import Winner
-from millpond.kernel.write.seal import SEAL, UNSEALED, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,13 +73,24 @@ class StagedCommit:
         return LogFile(path, name, self.size, self.modified)
 
 
-def encode_commit(actions: Iterable[tuple[str, Mapping[str, Any]]]) -> bytes:
-    """The lines of a commit, sealed where it says something of itself."""
-    lines = [
-        json_line(kind, {**action, SEAL: UNSEALED} if kind == "commitInfo" else action)
-        for kind, action in actions
-    ]
-    return sealed(b"".join(lines))
+def encode_commit(
+    actions: Iterable[tuple[str, Mapping[str, Any]]], version: int, *, previous: str | None = None
+) -> bytes:
+    """Encode the lines of a commit; commitInfo, which comes first, ends with the seal of them all.
+
+    `previous` is the seal of the commit before, where that is known.
+    """
+    lines = (json_line(*_chained(*action, previous)) for action in actions)
+    return seal_commit(b"".join(lines), version)
+
+
+def _chained(
+    kind: str, action: Mapping[str, Any], previous: str | None
+) -> tuple[str, Mapping[str, Any]]:
+    if kind != "commitInfo":
+        return kind, action
+    own = {name: value for name, value in action.items() if name not in (PREVIOUS, SEAL)}
+    return kind, own | ({PREVIOUS: previous} if previous else {}) | {SEAL: UNSEALED}
 
 
 def log_path(name: str) -> str:
@@ -159,49 +175,33 @@ def check_not_cleaned(store: Store, base: int, table: str) -> None:
             ) from None
 
 
-def read_info(store: Store, version: int) -> dict[str, Any] | None:
-    """What a commit of ours says of itself: its first line; None if that says something else."""
-    text = store.get(log_path(commit_name(version)))
-    try:
-        found = json.loads(text[: text.find(b"\n")]).get("commitInfo")
-    except (ValueError, AttributeError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def read_winner(store: Store, version: int, table: str, path: str | None = None) -> Winner:
-    """The actions of a commit that came between."""
-    actions: dict[str, list[dict[str, Any]]] = {}
-    text = store.get(path or log_path(commit_name(version)))
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            action = json.loads(line)
-            found = [(kind, body) for kind, body in action.items() if isinstance(body, dict)]
-        except (ValueError, AttributeError) as error:
-            raise CorruptLogError(
-                f"line {number} of the commit {version} of {table} is no action",
-                table=table,
-                path=commit_name(version),
-                hint="the log is damaged: restore it from a backup",
-            ) from error
-        for kind, body in found:
-            actions.setdefault(kind, []).append(body)
-    return Winner(version, actions)
-
-
 def stage_commit(store: Store, table: str, version: int, content: bytes) -> StagedCommit:
     """Put a commit where only its catalog looks."""
-    path = log_path(staged_name(version, str(uuid.uuid4())))
-    meta = store.put(path, content)
+    path = log_path(staged_name(version, unique_name(content)))
+    try:
+        meta = store.put(path, content)
+    except ObjectExistsError:  # no other transaction has this content
+        meta = store.head(path)
     modified = int(meta.modified.timestamp() * 1000)
     return StagedCommit(table, version, path, len(content), modified)
+
+
+def unique_name(content: bytes) -> str:
+    """A UUID that is made of a commit's seal: whoever knows the name knows the content."""
+    seal = seal_of(content)
+    return str(uuid.uuid4() if seal is None else uuid.UUID(hex=seal[:32]))
+
+
+def is_staged_as(path: str, seal: str | None) -> bool:
+    """Whether a commit with this seal may be the one that was staged under a name."""
+    name = parse_staged_name(file_name(path))
+    return seal is None or name is None or name.unique == str(uuid.UUID(hex=seal[:32]))
 
 
 def publish_commit(store: Store, staged: StagedCommit) -> None:
     """Give a ratified commit its place in the log, the older ones first; twice is harmless."""
     content = store.get(staged.path)
+    _check_staged(staged, content)
     target = log_path(commit_name(staged.version))
     _check_order(store, staged)
     try:
@@ -215,6 +215,14 @@ def publish_commit(store: Store, staged: StagedCommit) -> None:
                 version=staged.version,
                 hint="a writer went round the catalog: the table has to be repaired by hand",
             ) from None
+
+
+def _check_staged(staged: StagedCommit, content: bytes) -> None:
+    """Refuse to publish what is not what was staged: then no reader could tell."""
+    try:
+        check_commit(content, staged.path)
+    except TextSealError as error:
+        raise damaged_commit(staged.table, staged.path, str(error)) from error
 
 
 def _check_order(store: Store, staged: StagedCommit) -> None:

@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import ObjectExistsError, PlanError
 from millpond.base.store import open_store
-from millpond.kernel.actions import ADD, DOMAIN, METADATA, PROTOCOL, REMOVE, TXN, log_columns
+from millpond.kernel.actions import (
+    ADD,
+    DOMAIN,
+    METADATA,
+    PROTOCOL,
+    REMOVE,
+    TXN,
+    log_columns,
+)
 from millpond.kernel.names import compaction_name
 from millpond.kernel.phase import scan_log, together
 from millpond.kernel.replay import AddRemoveDedup
 from millpond.kernel.scan import keyed
 from millpond.kernel.write.commit import encode_commit, log_path
 from millpond.kernel.write.features import check_upkeep
+from millpond.kernel.write.info import engine_info
 from millpond.kernel.write.listed import listed
 from millpond.kernel.write.state import plain
 from millpond.plan.arguments import whole_of
@@ -53,8 +62,10 @@ def compact_log(table: DeltaTable, start: int, end: int) -> str:
     engine = table.log_engine("auto")
     path = log_path(compaction_name(start, end))
     actions = [*_others(newest, engine), *_files(newest, table.location, engine)]
+    # It says nothing of the commits; its seal is there for readers of ours.
+    info = ("commitInfo", {"operation": "COMPACT LOG", "engineInfo": engine_info()})
     try:
-        store.put(path, encode_commit(actions))
+        store.put(path, encode_commit([info, *actions], first))
     except ObjectExistsError:
         return path
     return path

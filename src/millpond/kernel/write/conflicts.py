@@ -16,6 +16,7 @@ from millpond.kernel.replay import unique_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from millpond.kernel.commits import Commit
     from millpond.kernel.replay import Key
 
 Isolation = Literal["Serializable", "WriteSerializable", "SnapshotIsolation"]
@@ -40,25 +41,6 @@ class Reads:
 
 
 @dataclass(frozen=True, slots=True)
-class Winner:
-    """A commit that came between, by its actions."""
-
-    version: int
-    actions: Mapping[str, Sequence[Mapping[str, Any]]]
-
-    @property
-    def info(self) -> Mapping[str, Any]:
-        """What it says of itself."""
-        found = self.actions.get("commitInfo") or ({},)
-        return found[0]
-
-    @property
-    def is_blind_append(self) -> bool:
-        """Whether it says that it only appended without reading."""
-        return self.info.get("isBlindAppend") is True
-
-
-@dataclass(frozen=True, slots=True)
 class Mine:
     """What the transaction is about to commit."""
 
@@ -69,7 +51,7 @@ class Mine:
 
 
 def check_conflict(
-    winner: Winner, mine: Mine, reads: Reads, isolation: Isolation, table: str
+    winner: Commit, mine: Mine, reads: Reads, isolation: Isolation, table: str
 ) -> None:
     """Raise if the winner changed what this transaction relied on."""
     if winner.actions.get("protocol"):
@@ -94,7 +76,7 @@ def check_conflict(
 
 
 def _adds_that_count(
-    winner: Winner, mine: Mine, isolation: Isolation
+    winner: Commit, mine: Mine, isolation: Isolation
 ) -> Sequence[Mapping[str, Any]]:
     """The files that this transaction would have had to look at, had it come after the winner."""
     adds = winner.actions.get("add", ())
@@ -108,7 +90,7 @@ def _adds_that_count(
     return [add for add in adds if add.get("dataChange") is not False]
 
 
-def _check_names(winner: Winner, mine: Mine, table: str) -> None:
+def _check_names(winner: Commit, mine: Mine, table: str) -> None:
     for txn in winner.actions.get("txn", ()):
         if txn.get("appId") in mine.app_ids:
             raise _conflict(winner, table, f"wrote for the same application {txn['appId']!r}")
@@ -129,7 +111,7 @@ def _shown(keys: set[Key]) -> str:
     return first if len(keys) == 1 else f"{first} and {len(keys) - 1} more"
 
 
-def _conflict(winner: Winner, table: str, what: str) -> ConflictError:
+def _conflict(winner: Commit, table: str, what: str) -> ConflictError:
     return ConflictError(
         f"version {winner.version} of {table}, by another writer, {what}",
         table=table,

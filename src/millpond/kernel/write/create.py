@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import CommitError, SchemaError, StoreError
 from millpond.base.store import open_store
+from millpond.base.textseals import seal_of
 from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.engines import log_engine
 from millpond.kernel.features import is_catalog_managed
@@ -85,13 +86,22 @@ def create_table(
         ("metaData", metadata.to_dict()),
     )
     store = open_store(location, settings=settings)
-    if not put_commit(store, 0, encode_commit(actions), txn_id):
+    content = encode_commit(actions, 0)
+    if not put_commit(store, 0, content, txn_id):
         raise CommitError(
             f"there is a Delta table at {table} already",
             table=table,
             hint="open it with delta_table(), or choose another place",
         )
-    found = checksum(protocol, metadata, files=0, size=0, txn_id=txn_id, stated_time=stated)
+    found = checksum(
+        protocol,
+        metadata,
+        files=0,
+        size=0,
+        txn_id=txn_id,
+        stated_time=stated,
+        seal=seal_of(content),
+    )
     try:
         put_checksum(store, 0, found)
     except StoreError as error:

@@ -12,7 +12,7 @@ from millpond.base.errors import TypeMismatchError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from millpond.kernel.write.conflicts import Winner
+    from millpond.kernel.commits import Commit
 
 STATED_TIMES: Final = "delta.enableInCommitTimestamps"
 
@@ -62,7 +62,7 @@ def stated_time(now: int, last: int | None) -> int:
     return now if last is None else max(now, last + 1)
 
 
-def time_of(winner: Winner) -> int | None:
+def time_of(winner: Commit) -> int | None:
     """The time that a commit states, or else says that it was made at."""
     found = winner.info.get("inCommitTimestamp", winner.info.get("timestamp"))
     return found if isinstance(found, int) else None

@@ -21,12 +21,20 @@ from millpond.base.errors import (
     RepeatedTransactionError,
     StoreError,
 )
+from millpond.base.textseals import seal_of
+from millpond.kernel.commits import read_commit
 from millpond.kernel.features import is_catalog_managed
 from millpond.kernel.snapshot import Snapshot
 from millpond.kernel.table import DeltaTable
 from millpond.kernel.times import ENABLED_TIME, ENABLED_VERSION, has_stated_times
 from millpond.kernel.write.changing import Changing
-from millpond.kernel.write.checksum import checksum, counted_on, put_checksum, read_checksum
+from millpond.kernel.write.checksum import (
+    checksum,
+    commit_seal,
+    counted_on,
+    put_checksum,
+    read_checksum,
+)
 from millpond.kernel.write.commit import (
     StagedCommit,
     Waiter,
@@ -35,7 +43,6 @@ from millpond.kernel.write.commit import (
     is_final,
     is_ours,
     put_commit,
-    read_winner,
     stage_commit,
 )
 from millpond.kernel.write.conflicts import Mine, check_conflict
@@ -47,7 +54,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from millpond.kernel.actions import Metadata
-    from millpond.kernel.write.conflicts import Isolation, Winner
+    from millpond.kernel.commits import Commit
+    from millpond.kernel.write.conflicts import Isolation
 
 CHECKPOINT_INTERVAL: Final = "delta.checkpointInterval"
 MAX_RETRIES: Final = 100
@@ -84,6 +92,10 @@ class Transaction(Changing):
     """The version that was staged."""
     _stated: int | None = None
     _base_checksum: dict[str, Any] | None = None
+    _previous: str | None = None
+    """The seal of the commit before, where it is known."""
+    _seal: str | None = None
+    """The seal of the commit that was put last."""
 
     def __enter__(self) -> Transaction:
         return self
@@ -188,6 +200,7 @@ class Transaction(Changing):
         check_not_cleaned(self.store, self.base.version, self.table.location)
         self._check_same_table()
         waiter = Waiter(retries=max_retries, table=self.table.location)
+        self._previous = commit_seal(self._base_checksum)
         version, attempts = self.base.version + 1, 0
         last_time = self._last_time()
         while True:
@@ -206,6 +219,7 @@ class Transaction(Changing):
                     winner, self._mine(), self.reads, self._isolation(), self.table.location
                 )
                 last_time = max(last_time or 0, time_of(winner) or 0) or None
+                self._previous = winner.seal
                 version += 1
             waiter.again()
 
@@ -224,9 +238,9 @@ class Transaction(Changing):
         metadata = (known or {}).get("metadata")
         return not isinstance(metadata, dict) or metadata.get("id") == self.base.metadata.id
 
-    def _winner(self, version: int) -> Winner | None:
+    def _winner(self, version: int) -> Commit | None:
         try:
-            return read_winner(self.store, version, self.table.location)
+            return read_commit(self.store, version, self.table.location)
         except ObjectNotFoundError:
             return None
 
@@ -299,7 +313,9 @@ class Transaction(Changing):
             head.append(("protocol", protocol.to_dict()))
         if metadata != self.base.metadata:
             head.append(("metaData", metadata.to_dict()))
-        return encode_commit([*head, *self.pending.actions(version)])
+        content = encode_commit([*head, *self.pending.actions(version)], version, previous=self._previous)
+        self._seal = seal_of(content)
+        return content
 
     def _commit_info(self, now: int) -> dict[str, Any]:
         info: dict[str, Any] = {}
@@ -338,7 +354,7 @@ class Transaction(Changing):
         last = segment.commits[-1] if segment.commits else segment.checkpoint_commit
         if last is not None:
             path = last.path[len(self.table.location) + 1 :]
-            found = time_of(read_winner(self.store, last.name.version, self.table.location, path))
+            found = time_of(read_commit(self.store, last.name.version, self.table.location, path))
             if found is None or not has_stated_times(self.base):
                 # The commit that begins to state times comes after the file of the one before.
                 return max(found or 0, last.modified)
@@ -400,6 +416,7 @@ class Transaction(Changing):
                     size=size,
                     txn_id=self.txn_id,
                     stated_time=self._stated,
+                    seal=self._seal,
                 )
                 put_checksum(self.store, version, found)
             interval = self.metadata.configuration.get(CHECKPOINT_INTERVAL, "10")
@@ -410,5 +427,5 @@ class Transaction(Changing):
                          self.table.location, error)  # fmt: skip
 
 
-def _transactions(winner: Winner) -> dict[str, int]:
+def _transactions(winner: Commit) -> dict[str, int]:
     return {t["appId"]: t["version"] for t in winner.actions.get("txn", ()) if "appId" in t}

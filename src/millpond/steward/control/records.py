@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.textseals import SEAL, UNSEALED, is_intact, sealed
 from millpond.fs.entry import from_micros
 from millpond.fs.oplog.columns import column
-from millpond.kernel.write.seal import SEAL, UNSEALED, is_intact, sealed
 from millpond.plan.types import LONG, STRING, TIMESTAMP, DataType, Struct
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base import setting
 from millpond.base.errors import ConfigError, ObjectNotFoundError
+from millpond.base.textseals import SEAL, UNSEALED, is_intact, sealed
 from millpond.fs.blobs import INLINE_BYTES
 from millpond.fs.factory import OFF, executable
-from millpond.kernel.write.seal import SEAL, UNSEALED, is_intact, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CorruptLogError, ObjectNotFoundError
+from millpond.base.errors import ObjectNotFoundError
 from millpond.fs.entry import to_micros
 from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.age import age_of
+from millpond.kernel.commits import Commit, check_chain, read_commit
 from millpond.kernel.snapshot import without_metadata
-from millpond.kernel.write.commit import read_winner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,9 +70,13 @@ def read_short(
     schema = None if since is None else since.schema
     live: dict[str, Fact] = {} if since is None else dict(since.files)
     has_protocol = since is not None
+    before: Commit | None = None
     try:
         for number in range(first, version + 1):
-            actions = read_winner(store, number, table).actions
+            commit = read_commit(store, number, table)
+            if before is not None:
+                check_chain(before, commit, table)
+            before, actions = commit, commit.actions
             adds = {add["path"]: _plain_fact(add, time) for add in actions.get("add", ())}
             removes = {remove["path"] for remove in actions.get("remove", ())}
             if adds.keys() & removes or len(adds) < len(actions.get("add", ())):
@@ -85,8 +89,8 @@ def read_short(
         if schema is None or not has_protocol:
             return None
         return Live(version, schema, live, is_plain=True)
-    except (ObjectNotFoundError, CorruptLogError, KeyError, ValueError, TypeError):
-        return None  # the kernel says what is wrong
+    except (ObjectNotFoundError, KeyError, ValueError, TypeError):
+        return None  # the kernel knows more of logs
 
 
 def is_plain(protocol: Protocol, metadata: Metadata) -> bool:

@@ -8,15 +8,16 @@ have to fit, one by one, and no commit may be there that the index does not know
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from millpond.base.errors import CorruptLogError
+from millpond.kernel.commits import Commit, parse_commit
 from millpond.steward.index.runs import BadRunError, Run, RunFile, list_runs, read_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from millpond.fs.entry import Row
     from millpond.fs.tree import Tree
@@ -83,7 +84,7 @@ class Index:
                 return self._open(slow)
             except FileNotFoundError:
                 continue
-            except (BadRunError, OSError, ValueError) as error:
+            except (BadRunError, CorruptLogError, OSError, ValueError) as error:
                 import logging
 
                 log = logging.getLogger("millpond.steward")
@@ -125,27 +126,22 @@ class Commits:
         """Whether a version is there."""
         return self._path(version).exists()
 
-    def _actions(self, version: int) -> Iterator[dict[str, Any]]:
-        with self._path(version).open("rb") as lines:
-            yield from (json.loads(line) for line in lines if line.strip())
+    def _commit(self, version: int) -> Commit:
+        path = self._path(version)
+        return parse_commit(path.read_bytes(), version, str(self._directory), str(path))
 
     def txn_id(self, version: int) -> str | None:
         """The id that a commit gave itself; None if it has none, or is not there."""
-        if not self.has(version):
-            return None
-        for action in self._actions(version):
-            if "commitInfo" in action:
-                found: str | None = action["commitInfo"].get("txnId")
-                return found
-        return None
+        found = self._commit(version).info.get("txnId") if self.has(version) else None
+        return found if isinstance(found, str) else None
 
     def keep_rows(self, version: int) -> bool:
         """Whether the rows are the same before and after a commit: the table made, compacted."""
+        actions = self._commit(version).actions
         return not any(
-            action[kind].get("dataChange", True)
-            for action in self._actions(version)
+            action.get("dataChange", True)
             for kind in ("add", "remove")
-            if kind in action
+            for action in actions.get(kind, ())
         )
 
 

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import IntegrityError, MillpondError, ObjectNotFoundError
+from millpond.base.textseals import is_intact
 from millpond.fs.blobs import blob_path, digest_of
 from millpond.fs.entry import MOVED_TO, ROOT
 from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.rowfile import RowFile
 from millpond.fs.oplog.rows import PARTITION
-from millpond.kernel.write.seal import is_intact, stream_digest
+from millpond.kernel.names import commit_name
+from millpond.kernel.write.commit import is_staged_as, log_path
+from millpond.kernel.write.seal import stream_digest
 from millpond.steward.control.opened import DIRECTORY as OPEN
 from millpond.steward.control.records import from_text
 from millpond.steward.control.settings import DIRECTORY as SETTINGS
@@ -270,6 +273,8 @@ class _Fsck:
             check.take_staged(staged)
         check.check_files()
         self.bytes_read += check.bytes_read
+        for row in rows:
+            self._named_commits(check, row, prefix, path)
         for version, node_version in named.items():
             if not check.exists(version):
                 said = f"version {version} of the table of {path} is gone"
@@ -278,6 +283,15 @@ class _Fsck:
             self._table_problem(problem, prefix, path, named)
         if not any(problem.kind in ("damaged", "missing") for problem in check.problems):
             self._orphans(check, prefix, path)
+
+    def _named_commits(self, check: TableCheck, row: Row, prefix: str, path: str) -> None:
+        """Note commits that are not the ones that a row of the OpLog has ratified."""
+        for staged in (row.staged_commit or "").split():
+            version = int(staged.rpartition("/")[2][:20])
+            if not is_staged_as(staged, check.seals.get(version)):
+                said = f"the commit of version {version} is not the one that the OpLog names"
+                place = f"{prefix}/{log_path(commit_name(version))}"
+                self._note("damaged", path, row.version, place, said)
 
     def _table_problem(
         self, problem: Problem, prefix: str, path: str, named: Mapping[int, int]

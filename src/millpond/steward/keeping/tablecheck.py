@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 
 from millpond.base.errors import MillpondError, ObjectNotFoundError
 from millpond.base.store import open_store
+from millpond.base.textseals import TextSealError, check_commit, is_intact, seal_of
+from millpond.kernel.commits import PREVIOUS
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.names import (
     LAST_CHECKPOINT,
@@ -26,7 +28,7 @@ from millpond.kernel.names import (
     parse_name,
 )
 from millpond.kernel.write.conflicts import key_of
-from millpond.kernel.write.seal import DIGEST, is_intact, stream_digest
+from millpond.kernel.write.seal import DIGEST, stream_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,6 +87,10 @@ class TableCheck:
     oldest: int = 0
     newest: int = -1
     bytes_read: int = 0
+    seals: dict[int, str] = field(default_factory=dict)
+    """The seals of commits."""
+    _last_seal: tuple[str, str] | None = None
+    """The commit before, by its path and its seal."""
     _verified: set[str] = field(default_factory=set)
     _known: dict[Key, Life] = field(default_factory=dict)
 
@@ -150,7 +156,7 @@ class TableCheck:
         except ObjectNotFoundError:  # it has just been removed
             return b""
         self.bytes_read += len(text)
-        if not is_intact(text):
+        if not (is_intact(text) if version is None else _is_sealed_commit(text, path)):
             self.problems.append(Problem("damaged", path, f"{what} is damaged", version, version))
         return text
 
@@ -170,6 +176,7 @@ class TableCheck:
             text = self._checked(path, f"the commit of version {version}", version)
             if version > self.oldest or 0 in commits:
                 self._apply(version, _actions(text))
+            self._check_chain(version, path, text)
         for version, path in commits.items():  # older ones than any that can be read
             if version < self.oldest:
                 self._checked(path, f"the commit of version {version}", version)
@@ -192,6 +199,20 @@ class TableCheck:
             for add in files:
                 self._known[key_of(add)] = _life(add, 0)
             return
+
+    def _check_chain(self, version: int, path: str, text: bytes) -> None:
+        """Note it if the next commit was put on top of another one than is there."""
+        found, before = _seal_of(text), self._last_seal
+        self._last_seal = None if found is None else (path, found)
+        if found is not None:
+            self.seals[version] = found
+        info = self.said.get(version) or {}
+        known = info.get(PREVIOUS)
+        if before is not None and isinstance(known, str) and known != before[1]:
+            said = (
+                f"the commit of version {version - 1} is not the one that version {version} follows"
+            )
+            self.problems.append(Problem("damaged", before[0], said, version - 1, version - 1))
 
     def _apply(self, version: int, actions: list[Mapping[str, Any]]) -> None:
         for action in actions:
@@ -309,6 +330,21 @@ class TableCheck:
             staged = path.startswith(f"{LOG_DIRECTORY}/{STAGED_COMMITS}/")
             if (staged or not path.startswith("_")) and path not in named:
                 yield path, size
+
+
+def _is_sealed_commit(text: bytes, path: str) -> bool:
+    try:
+        check_commit(text, path)
+        return seal_of(text) is not None
+    except TextSealError:
+        return False
+
+
+def _seal_of(text: bytes) -> str | None:
+    try:
+        return seal_of(text)
+    except TextSealError:
+        return None
 
 
 def _actions(text: bytes) -> list[Mapping[str, Any]]:

@@ -8,16 +8,16 @@ that were computed and have not been used for so long.
 from __future__ import annotations
 
 import gc
-import json
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
-from millpond.base.errors import CorruptLogError, ObjectNotFoundError
+from millpond.base.errors import ObjectNotFoundError
 from millpond.fs.blobs import YOUNG, blob_path
 from millpond.fs.oplog.persistence import state_of
 from millpond.fs.working import Working
+from millpond.kernel.commits import parse_commit
 from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.dv import DeletionVector
 from millpond.kernel.names import LOG_DIRECTORY, STAGED_COMMITS, parse_name
@@ -30,7 +30,7 @@ from millpond.steward.keeping.alive import scopes_of
 from millpond.steward.write import WriteScope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from millpond.base.store import ObjectMeta
@@ -130,8 +130,7 @@ class _Vacuum:
         for path, meta in self.objects.items():
             name = parse_name(path.removeprefix(prefix)) if path.startswith(prefix) else None
             if name is not None and name.kind == "commit" and meta.modified >= self.before:
-                actions = _actions(self.pond, path)
-                found |= {a["remove"]["path"] for a in actions if "remove" in a}
+                found |= {a["path"] for a in _actions(self.pond, path).get("remove", ())}
         return found
 
     def _log(self) -> Iterator[Garbage]:
@@ -191,10 +190,10 @@ class _Vacuum:
             name = parse_name(meta.path.removeprefix(f"{prefix}{LOG_DIRECTORY}/"))
             if name is None or name.kind != "commit":
                 continue
-            for action in _actions(self.pond, meta.path):
-                for kind in ("add", "cdc", "remove"):
-                    if kind in action:
-                        found |= _objects(action[kind], place)
+            actions = _actions(self.pond, meta.path)
+            for kind in ("add", "cdc", "remove"):
+                for action in actions.get(kind, ()):
+                    found |= _objects(action, place)
         return found
 
     # Bytes
@@ -234,21 +233,13 @@ def _paths(state: LogState) -> Iterator[str]:
         yield from paths
 
 
-def _actions(pond: Pond, path: str) -> list[Mapping[str, Any]]:
-    """The actions of a commit; of one that can't be read nothing is guessed."""
+def _actions(pond: Pond, path: str) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return the actions of a commit; one that is damaged is an error, since files hang on it."""
     try:
         text = pond.store.get(path)
-        found = [json.loads(line) for line in text.splitlines() if line.strip()]
     except ObjectNotFoundError:
-        return []
-    except ValueError as error:
-        raise CorruptLogError(
-            f"{path} is damaged, so that it is not known which files are needed",
-            table=pond.location,
-            path=path,
-            hint="pond fsck tells what else is damaged; restore it from a backup",
-        ) from error
-    return [action for action in found if isinstance(action, dict)]
+        return {}
+    return parse_commit(text, -1, pond.location, path).actions
 
 
 def _objects(action: Mapping[str, Any], place: str) -> set[str]:

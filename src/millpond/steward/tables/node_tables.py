@@ -19,10 +19,11 @@ from millpond.base.errors import (
     VersionNotFoundError,
 )
 from millpond.base.store import open_store
+from millpond.kernel.commits import Commit, check_chain, damaged_commit, read_commit
 from millpond.kernel.names import commit_name
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.table import DeltaTable, delta_table
-from millpond.kernel.write.commit import StagedCommit, log_path, publish_commit, read_winner
+from millpond.kernel.write.commit import StagedCommit, is_staged_as, log_path, publish_commit
 from millpond.steward.committing.steps import step
 from millpond.steward.tables.pending import PendingTable, discard
 
@@ -90,18 +91,22 @@ class NodeTables:
         wanted, store = row.delta_version or 0, self.store(row.node_id)
         if not 0 < wanted - kept.version <= MOST_STEPS:
             return None
-        commits = []
+        commits: list[StagedCommit] = []
+        before: Commit | None = None
         for version in range(kept.version + 1, wanted + 1):
             try:
                 meta = store.head(log_path(commit_name(version)))
-                actions = read_winner(store, version, kept.location).actions
+                commit = read_commit(store, version, kept.location)
             except ObjectNotFoundError:
                 return None
-            if "metaData" in actions or "protocol" in actions:
+            if before is not None:
+                check_chain(before, commit, kept.location)
+            if "metaData" in commit.actions or "protocol" in commit.actions:
                 return None
+            before = commit
             commits.append(StagedCommit(kept.location, version, "", meta.size, _millis(meta)))
         segment = kept.snapshot.segment
-        files = (*segment.commits, *(commit.published() for commit in commits))
+        files = (*segment.commits, *(staged.published() for staged in commits))
         newer = replace(kept.snapshot, segment=replace(segment, version=wanted, commits=files))
         return DeltaTable(newer, self.settings)
 
@@ -146,19 +151,24 @@ class NodeTables:
         store, found = self.store(row.node_id), set()
         for path in (row.staged_commit or "").split():
             version = _version(path)
+            place = self.place(row.node_id)
             try:
-                winner = read_winner(store, version, self.place(row.node_id))
+                commit = read_commit(store, version, place)
             except ObjectNotFoundError:
                 try:
-                    winner = read_winner(store, version, self.place(row.node_id), path)
+                    commit = read_commit(store, version, place, path)
                 except ObjectNotFoundError as error:
                     raise VersionNotFoundError(
                         f"what version {row.version} of {row.name} has brought is not kept any "
                         "more: its commit has left the log",
-                        table=self.place(row.node_id),
+                        table=place,
                         hint="read a later version, or the whole series as of then",
                     ) from error
-            found |= {add["path"] for add in winner.actions.get("add", ())}
+            if not is_staged_as(path, commit.seal):
+                raise damaged_commit(
+                    place, log_path(commit_name(version)), "it is not the one that the OpLog names"
+                )
+            found |= {add["path"] for add in commit.actions.get("add", ())}
         return found
 
     def create(self, node_id: str, schema: Struct, *, path: str, name: str) -> PendingTable:

@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
+from millpond.base.textseals import is_of_log
 from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.source.absent import AbsentMembers
+from millpond.engine.arrow.source.commits import check_seal
 from millpond.engine.arrow.source.files import local_path, split_url, unreadable
 from millpond.engine.arrow.source.jsonlines import (
     check_block,
@@ -55,6 +57,8 @@ def read_json_files(
             if content is None:
                 content = _small_content(entry, context)
                 if content is not None:
+                    if is_of_log(entry.path):
+                        check_seal(entry.path, (content,))
                     counts.opened += 1
                     counts.bytes += len(content)
             if content is not None:

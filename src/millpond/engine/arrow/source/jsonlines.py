@@ -8,19 +8,21 @@ lines are no rows. The same reader serves scans of files and the formats of the 
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.errors import SourceError
+from millpond.base.textseals import is_of_log
 from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
 from millpond.engine.arrow.eval.json_exact import first_misfit, is_json_object, read_exactly
 from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.eval.json_typed import read_typed, reader_of
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.batch import batch_of
+from millpond.engine.arrow.source.commits import check_seal, is_sealed
 from millpond.engine.arrow.source.entry import repeated
 from millpond.engine.arrow.source.files import ENGINE, unreadable
 from millpond.engine.arrow.source.lines import AROUND, is_text, split_lines
@@ -56,7 +58,7 @@ def read_json_lines(
     absent = AbsentMembers(spec)
     held: list[pa.Array] = []
     most = 1
-    for number, block in enumerate(_blocks(entry.path, context)):
+    for number, block in enumerate(_checked_blocks(entry.path, context)):
         if absent.rule_out(block):
             context.counters.add("batches_pruned")
             continue
@@ -252,6 +254,18 @@ def _misfit(path: str, number: int, problem: str, rules: Rules) -> SourceError:
 def file_columns(spec: ScanSpec) -> Struct:
     """The columns that files hold themselves."""
     return Struct(tuple(f for f in spec.columns if f.name not in spec.constants))
+
+
+def _checked_blocks(path: str, context: Context) -> Iterator[bytes]:
+    """The blocks of a file; a commit of ours is read to its end before any of them is believed."""
+    blocks = _blocks(path, context)
+    first = next(blocks, b"")
+    if is_of_log(path) and is_sealed(path, first):
+        check_seal(path, chain((first,), blocks))
+        yield from _blocks(path, context)
+    else:
+        yield first
+        yield from blocks
 
 
 def _blocks(path: str, context: Context) -> Iterator[bytes]:
