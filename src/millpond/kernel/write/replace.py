@@ -79,7 +79,7 @@ def begin_again(
         *(("remove", action) for action in removes),
         *(("add", action) for action in adds),
     ]
-    if not put_commit(store, version, encode_commit(actions), txn_id):
+    if not put_commit(store, version, encode_commit(actions, version), txn_id):
         return False
     # It is only a hint, and may name a version that never was.
     store.delete(log_path(LAST_CHECKPOINT))

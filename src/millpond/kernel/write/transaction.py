@@ -313,7 +313,9 @@ class Transaction(Changing):
             head.append(("protocol", protocol.to_dict()))
         if metadata != self.base.metadata:
             head.append(("metaData", metadata.to_dict()))
-        content = encode_commit([*head, *self.pending.actions(version)], version, previous=self._previous)
+        content = encode_commit(
+            [*head, *self.pending.actions(version)], version, previous=self._previous
+        )
         self._seal = seal_of(content)
         return content
 
