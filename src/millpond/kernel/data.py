@@ -362,9 +362,11 @@ class TableScan:
 
 def _oldest_first(files: pa.Table) -> pa.Table:
     """Return files in the order in which they became part of the table."""
+    import pyarrow as pa
+
     facts = files.select(["path", _MODIFIED, _TAGS]).to_pylist()
     order = sorted(range(len(facts)), key=lambda at: by_age(facts[at]))
-    return files.take(order)
+    return files.take(pa.array(order, pa.int64()))
 
 
 _ENGINES: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
