@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from millpond.base.redact import safe_args, safe_info, safe_text
+from millpond.base.errors import MillpondError
+from millpond.base.redact import is_sensitive, safe_args, safe_info, safe_text, safe_urls
+from millpond.base.unsaid import masked
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,45 @@ def test_a_value_of_an_argument_is_hidden_as_a_whole(arg: str) -> None:
 def test_a_location_among_arguments_keeps_what_is_no_secret() -> None:
     args = ["copy", "https://host/x?token=abc&page=2", "a=b"]
     assert safe_args(args) == ["copy", "https://host/x?token=***&page=2", "a=b"]
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        (["-v", "site=north", "list", "/a=b"], ["-v", "site=***", "list", "/a=b"]),
+        (["-vsite=a=b"], ["-vsite=***"]),
+        (["-v", "north"], ["-v", "***"]),
+        (["-v", "a=1", "-v", "b=2"], ["-v", "a=***", "-v", "b=***"]),
+    ],
+)
+def test_values_of_variables_are_never_remembered(args: list[str], shown: list[str]) -> None:
+    assert safe_args(args) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at https://ann:@host/x", "at https://***@host/x"),
+        ("'https://token@host/x'", "'https://***@host/x'"),
+        ("abfss://raw@account/x", "abfss://raw@account/x"),
+        ("abfss://raw:p@account/x", "abfss://***@account/x"),
+        ("https://h/x?se=1&page=2&sig=a%2Fb", "https://h/x?se=***&page=2&sig=***"),
+        ("(https://h/x?X-Amz-Signature=ab), then", "(https://h/x?X-Amz-Signature=***), then"),
+        ("csv:///a.csv?delimiter=;&header=no", "csv:///a.csv?delimiter=;&header=no"),
+        ("'/a@v3' and s3://b/c@v3", "'/a@v3' and s3://b/c@v3"),
+        ("one@two.org?sig=x", "one@two.org?sig=x"),
+    ],
+)
+def test_urls_show_no_secrets(text: str, shown: str) -> None:
+    assert safe_urls(text) == shown
+    assert masked([text, {"a": text}]) == [shown, {"a": shown}]
+    assert str(MillpondError(text, hint=text)) == f"{shown}\n  hint: {shown}"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("db_pass", True), ("pwd", True), ("tok", True), ("auth", True), ("bearer", True),
+     ("author", False), ("compass", False), ("stock", False), ("keystore", False)],
+)  # fmt: skip
+def test_names_of_secrets(name: str, expected: bool) -> None:
+    assert is_sensitive(name) is expected

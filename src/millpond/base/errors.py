@@ -97,7 +97,7 @@ class MillpondError(Exception):
             parts.append(f"while computing {', for '.join(self.computing)}")
         if self.hint is not None:
             parts.append(f"hint: {self.hint}")
-        return "\n  ".join(parts)
+        return str(masked("\n  ".join(parts)))  # the message may have been added to
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (type(self), self.args, vars(self))
@@ -107,7 +107,8 @@ class MillpondError(Exception):
         known = {k: v for k, v in vars(self).items() if k not in ("message", "hint")}
         plain = (str, int, float, bool, type(None), tuple)
         fields = {k: masked(v) for k, v in known.items() if isinstance(v, plain)}
-        return {"error": type(self).__name__, "message": self.message, "hint": self.hint, **fields}
+        said = masked({"message": self.message, "hint": self.hint})
+        return {"error": type(self).__name__, **said, **fields}
 
 
 def _rebuilt(kind: type[MillpondError], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

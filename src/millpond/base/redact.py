@@ -1,4 +1,8 @@
-"""What a pond may remember of who did what: what looks like a secret is left out."""
+"""What a pond may remember of who did what, and what a message may show: secrets are left out.
+
+They are known by their position (values of `-v`, user and password of a URL, the parameters that
+sign one) and by their names.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,31 @@ if TYPE_CHECKING:
 ENVIRONMENT: Final = ("USER", "LOGNAME", "SUDO_USER", "HOSTNAME", "TZ", "POND", "MILLPOND_ENGINE")
 """The variables that are remembered; no others are."""
 HIDDEN: Final = "***"
+_VARIABLE: Final = "-v"
 
 _NAMES: Final = (
-    r"secret|password|passwd|passphrase|token|credential|signature"
-    r"|(?:access|account|api|encryption|private)[._-]?key"
+    r"secret|passw(?:or)?d|passphrase|token|credential|signature|pwd|bearer"
+    r"|(?:access|account|api|encryption|private|signing|shared)[._-]?key"
+    r"|(?<![a-z])(?:pass|tok|auth|authorization)(?![a-z])"
 )
 _SENSITIVE: Final = re.compile(_NAMES, re.IGNORECASE)
 _NAME: Final = rf"[^=?&;\s,]*(?:{_NAMES})[^=?&;\s,]*"
 _VALUE: Final = r"""'[^']*'|"[^"]*"|[^&;\s,]*"""
 _PAIR: Final = re.compile(rf"((?:^|[?&;\s,]){_NAME}\s*=\s*)(?:{_VALUE})", re.I)
 _ALONE: Final = re.compile(rf"({_NAME}=).*", re.I | re.S)
-# A password may have a slash or an @ in it; a port is none, and paths have versions (/a@v3).
-_USER: Final = re.compile(r"(://)(?:[^/@\s:]+:(?!\d+(?:/|$))[^\s@]*@(?:[^/\s]*@)?|[^/\s]*@)")
+# A password may have a slash or an @ in it; a port is none, and paths have versions (/a@v3). Of
+# abfs://container@account the name before the @ is no secret.
+_USER: Final = re.compile(
+    r"(://|\b(?:https?|s3a?|gs|abfss?|ftp):/(?!/))"
+    r"(?:[^/@\s:]*:(?!\d+(?:/|$))[^\s@]*@(?:[^/\s]*@)?|(?<!abfs://)(?<!abfss://)[^/\s]*@)"
+)
+# The parameters of signed URLs: of AWS, Google Cloud, Azure, CloudFront, and what is usual.
+_SIGNED: Final = re.compile(
+    r"([?&](?:sig|x-(?:amz|goog)-[a-z-]+|awsaccesskeyid|googleaccessid|key-pair-id|policy|expires"
+    r"|s[eprvt]|spr|sip|ske|skoid|sks|skt|sktid|skv|code|jwt|key|hmac|"
+    rf"[^=?&;\s,]*(?:{_NAMES})[^=?&;\s,]*)=)[^&;\s,'\"<>)\]}}]+",
+    re.IGNORECASE,
+)
 
 
 def is_sensitive(text: str) -> bool:
@@ -35,6 +52,20 @@ def is_sensitive(text: str) -> bool:
     return _SENSITIVE.search(text) is not None
 
 
+def safe_urls(text: str) -> str:
+    """Return a text in which URLs show no user, no password and no signature.
+
+    >>> safe_urls("nothing at https://ann:hush@host/x?sv=2024&sig=abc%3D&page=2")
+    'nothing at https://***@host/x?sv=***&sig=***&page=2'
+    >>> safe_urls("abfss://raw@account/x"), safe_urls("host+csv:///a.csv?delimiter=%3B")
+    ('abfss://raw@account/x', 'host+csv:///a.csv?delimiter=%3B')
+    """
+    if ":/" in text and ("@" in text or "?" in text):
+        text = _USER.sub(rf"\1{HIDDEN}@", text)
+        text = _SIGNED.sub(rf"\1{HIDDEN}", text)
+    return text
+
+
 def safe_text(text: str) -> str:
     """A text without what looks like a secret.
 
@@ -43,24 +74,30 @@ def safe_text(text: str) -> str:
     >>> safe_text("password=hush"), safe_text("site=north")
     ('password=***', 'site=north')
     """
-    return _PAIR.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
+    return _PAIR.sub(rf"\1{HIDDEN}", safe_urls(text))
 
 
 def safe_args(args: Sequence[str]) -> list[str]:
-    """Arguments without secrets; what follows an option like `--token` is one.
+    """Arguments without secrets: values of variables, and what follows an option like `--token`.
 
-    >>> safe_args(["-v", "password=correct horse, battery"])
-    ['-v', 'password=***']
+    >>> safe_args(["-v", "site=north", "-vdepth=3", "list"])
+    ['-v', 'site=***', '-vdepth=***', 'list']
     >>> safe_args(["-v", "api_key=1", "copy", "--password", "x", "/a"])
     ['-v', 'api_key=***', 'copy', '--password', '***', '/a']
     """
     found: list[str] = []
-    hide = False
+    before = ""
     for arg in args:
         alone = _ALONE.fullmatch(arg)  # then the value is all that follows
-        known = safe_text(arg) if alone is None else f"{alone[1]}{HIDDEN}"
-        found.append(HIDDEN if hide else known)
-        hide = arg.startswith("-") and "=" not in arg and is_sensitive(arg)
+        name, equals, _ = arg.partition("=")
+        if before == _VARIABLE or (arg.startswith(_VARIABLE) and arg != _VARIABLE):
+            known = f"{name}={HIDDEN}" if equals else HIDDEN
+        elif before.startswith("-") and "=" not in before and is_sensitive(before):
+            known = HIDDEN
+        else:
+            known = safe_text(arg) if alone is None else f"{alone[1]}{HIDDEN}"
+        found.append(known)
+        before = arg
     return found
 
 

@@ -1,5 +1,6 @@
 """What is not said: a value that may be a secret is shown as the reference that it came from.
 
+What is secret by its position in a URL is not said either.
 Errors, plans and explanations pass through `masked`, wherever they are made; what is computed has
 the value itself.
 """
@@ -7,6 +8,8 @@ the value itself.
 from __future__ import annotations
 
 from typing import Any, Final
+
+from millpond.base.redact import safe_urls
 
 _SHORTEST: Final = 4
 """What is shorter is no secret, and is in many a word."""
@@ -27,9 +30,8 @@ def masked(said: Any) -> Any:
     >>> masked("SELECT 'open sesame'"), masked(["x", {"word": "open sesame"}, 3])
     ("SELECT '${env:DOOR}'", ['x', {'word': '${env:DOOR}'}, 3])
     """
-    if not _taken:
-        return said
     if isinstance(said, str):
+        said = safe_urls(said)
         for secret in sorted(_taken, key=len, reverse=True):
             said = said.replace(secret, _taken[secret])
     elif type(said) in (tuple, list):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from millpond.base.errors import MillpondError
+from millpond.base.unsaid import masked
 from millpond.cli.context import Context
 from millpond.cli.exits import BROKEN_PIPE, INTERRUPTED, OTHER, exit_code
 from millpond.cli.output import encoded, has_color
@@ -102,6 +103,7 @@ class LazyGroup(click.Group):
             code = super().main(given, standalone_mode=False, **extra)
             sys.stdout.flush()
         except click.ClickException as error:
+            vars(error)["message"] = masked(error.message)
             if not _wants_json(context, given):
                 error.show()
             else:

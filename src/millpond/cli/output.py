@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from millpond.base.unsaid import masked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -72,8 +74,8 @@ class Output:
         click.echo(chunk, nl=False)
 
     def say(self, message: str) -> None:
-        """A message to standard error."""
-        click.echo(message, err=True)
+        """A message to standard error, without the secrets of URLs."""
+        click.echo(masked(message), err=True)
 
     @contextmanager
     def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:

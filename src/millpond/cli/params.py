@@ -77,6 +77,6 @@ def variables(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
     for text in value:
         name, equals, rest = text.partition("=")
         if not equals or not name.strip():
-            raise click.BadParameter(f"{text!r} is not like key=value", ctx=ctx, param=param)
+            raise click.BadParameter("a variable is given as key=value", ctx=ctx, param=param)
         found[name.strip()] = rest
     return found

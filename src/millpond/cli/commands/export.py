@@ -78,6 +78,8 @@ def _directory(text: str) -> str:
         from millpond.steward.places import parse_place
 
         text = parse_place(text).path
+    elif "://" in text:
+        raise click.UsageError(f"Files are exported to a directory of this machine, not to {text}.")
     return str(Path(text).expanduser().absolute())
 
 
