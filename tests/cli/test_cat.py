@@ -252,6 +252,13 @@ class TestSql:
         query = "SELECT sum(n) AS n FROM source"
         assert full.ok("cat", "host+csv://./a.csv", "--sql", query) == "n\n3\n"
 
+    def test_more_slashes_than_a_path_needs(self, full: Cli, tmp_path: Path, spark: object) -> None:
+        (tmp_path / "a.csv").write_text("n\n1\n3\n")
+        query = "SELECT n FROM source WHERE n > 1"
+        assert full.ok("cat", f"host+csv:///{tmp_path}/a.csv", "--sql", query) == "n\n3\n"
+        rows = mp.scan(f"/{tmp_path}/a.csv").to_pylist(engine="spark")
+        assert rows == [{"n": 1}, {"n": 3}]
+
     def test_errors_have_positions(self, full: Cli, spark: object) -> None:
         said = full.fails("cat", "/s/a", "--sql", "SELECT n FROM source WHERE", code=4)
         assert "line 1" in said
@@ -370,3 +377,13 @@ class TestTerminal:
         code, seen, said = on_terminal("cat", *args, cwd=tmp_path, stream="stdout")
         assert (code, seen) == (8, "")
         assert hint in said
+
+
+def test_rows_that_fail_at_once_leave_no_header(full: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("n,v\n1,1\n2,x\n")
+    said = full.fails("cat", "host+csv://./a.csv?infer_rows=1", code=12)
+    assert "line 3 of" in said
+    assert "column 'v' holds 'x', which is not of type long" in said
+    assert "infer_rows=0" in said
+    (tmp_path / "b.csv").write_text("n,v\n")
+    assert full.ok("cat", "host+csv://./b.csv") == "n,v\n"

@@ -166,7 +166,14 @@ def host_url(scheme: str, path: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    """The absolute path; a slash at its end stays, since it says that a directory is meant."""
+    """The absolute path; a slash at its end stays, since it says that a directory is meant.
+
+    Two slashes at its beginning are one: POSIX keeps them, and others take what follows for a host.
+
+    >>> _absolute("//data//a.csv"), _absolute("/data/")
+    ('/data/a.csv', '/data/')
+    """
     found = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - keeps odd names
+    found = f"/{found.lstrip('/')}"
     is_inside = path.endswith("/") and found != "/"
     return f"{found}/" if is_inside else found

@@ -40,6 +40,7 @@ def spark_path(path: str, context: Context, *, may_be_empty: bool) -> str:
     if scheme != "file":
         return _remote(path, scheme)
     local = os.path.abspath(_local(path))  # noqa: PTH100 - `resolve` would follow links
+    local = f"/{local.lstrip('/')}"  # two slashes would stay, and name a host to Hadoop
     _check(local, may_be_empty=may_be_empty)
     name = local.rpartition("/")[2]
     # Hadoop looks for a checksum beside the file, and can't spell its name with a colon.

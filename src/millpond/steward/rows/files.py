@@ -65,14 +65,20 @@ class _Text:
         self._sink = sink
         self._schema = from_arrow_schema(schema)
         self._lines = csv_lines if is_csv else json_lines
-        if is_csv:
-            sink.write(csv_header(self._schema))
+        # Written with the first rows: a run that fails before has written nothing.
+        self._header = csv_header(self._schema) if is_csv else b""
+
+    def _write_header(self) -> None:
+        self._sink.write(self._header)
+        self._header = b""
 
     def write(self, batch: pa.RecordBatch) -> None:
+        self._write_header()
         for piece in pieces(batch):
             self._sink.write(self._lines(piece, self._schema))
 
     def close(self) -> None:
+        self._write_header()
         self._sink.flush()
 
 
