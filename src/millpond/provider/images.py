@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import SourceError
-from millpond.engine.looks import EXACT
+from millpond.engine.looks import EXACT, GUESSED_LATE
 from millpond.plan import types as t
 from millpond.plan.arrow import from_arrow_schema, to_arrow_schema
 from millpond.plan.typejson import schema_from_json, schema_to_json
@@ -150,9 +150,24 @@ class Images:
         plan = reader.format.scan(files, columns, reader.options_of(raw))
         try:
             with plan.execute(engine=row_engine("spark", self._settings)) as run:
-                yield from run
+                for batch in run:
+                    _check_unseen(batch, columns, raw)
+                    yield batch
         except SourceError as error:
             raise _renamed(error, raw) from error
+
+
+def _check_unseen(batch: pa.RecordBatch, columns: t.Struct, raw: Raw) -> None:
+    """Refuse a value in a column in which none was seen when types were guessed."""
+    for field, column in zip(columns, batch.columns, strict=True):
+        if field.type == t.NULL and column.null_count < len(column):
+            raise SourceError(
+                f"{raw.name}: column {field.name!r} holds {column.drop_null()[0].as_py()!r}, "
+                "and nothing in the rows that were looked at before",
+                engine="spark",
+                path=raw.name,
+                hint=GUESSED_LATE,
+            )
 
 
 def _renamed(error: SourceError, raw: Raw) -> SourceError:

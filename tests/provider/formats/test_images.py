@@ -408,6 +408,13 @@ class TestSpark:
             rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")
         assert "/raw/a.csv: column 'n' holds" in caught.value.message
         assert "infer_rows=0" in (caught.value.hint or "")
+        for late, said in (("1,x", "column 'v' holds 'x', and nothing"), ("1,", None)):
+            write(pond, {"/raw/a.csv": "n,v\n" + "1000000,\n" * 12_000 + f"{late}\n"})
+            if said is None:
+                assert len(rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")) == 12_001
+            else:
+                with pytest.raises(e.SourceError, match=said):
+                    rows(fresh(pond), "csv:///raw/a.csv?infer_rows=10")
 
     def test_types_of_files_together(self, pond: Pond, spark: object, tmp_path: Path) -> None:
         files = {
