@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -75,6 +76,7 @@ _STARTED: Mapping[str, str] = MappingProxyType(
         "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     }
 )
+_LOOPBACK = "127.0.0.1"
 _MIB = 1 << 20
 # Spark's own default (1 GiB) is the least, and half the machine leaves room for Python and Arrow.
 _LEAST_MEMORY, _MOST_MEMORY = 1024 * _MIB, 32 * 1024 * _MIB
@@ -123,11 +125,17 @@ def started_conf(settings: SparkSettings) -> dict[str, str]:
     conf = {**_STARTED, "spark.master": master}
     if is_local(master):
         # Otherwise the driver listens on the machine's LAN address.
-        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        conf |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
+        # Other users of this machine reach the ports; without a secret they are not heard. Spark
+        # makes one up; where executors are processes of their own, `scratch_conf` does.
+        conf["spark.authenticate"] = "true"
         conf["spark.driver.memory"] = f"{driver_memory() // _MIB}m"
     conf |= {**session_conf(settings), **settings.conf}
     if settings.driver_memory is not None:
         conf["spark.driver.memory"] = settings.driver_memory
+    is_here = conf.get("spark.driver.bindAddress") == _LOOPBACK
+    if conf.get("spark.authenticate") == "true" and not is_here:
+        conf.setdefault("spark.network.crypto.enabled", "true")
     return conf | {"spark.master": master}
 
 
@@ -141,6 +149,8 @@ def scratch_conf(conf: Mapping[str, str], scratch: Path, *, log_level: str) -> d
     places = {"spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
     if is_local(conf["spark.master"]):
         places["spark.local.dir"] = str(scratch / "local")
+    if conf["spark.master"].startswith("local-cluster"):
+        places["spark.authenticate.secret"] = secrets.token_hex(32)
     given = conf.get("spark.driver.extraJavaOptions", "")
     joined = " ".join([*(f'"{option}"' for option in options), given]).rstrip()
     return {**places, **conf, "spark.driver.extraJavaOptions": joined}
