@@ -20,6 +20,7 @@ from millpond.base.errors import (
     StoreError,
     UnknownOutcomeError,
 )
+from millpond.base.seals import sealed_bytes
 from millpond.base.store import open_store
 from millpond.base.textseals import seal_of
 from millpond.fs.oplog.newest import newest_files
@@ -322,9 +323,10 @@ class RowLog:
 
     def _put(self, file: NewFile, put: list[str], *, data_change: bool) -> dict[str, Any]:
         folder = "".join(f"{name}={value}/" for name, value in file.partition.items())
-        path = f"{folder}part-{uuid.uuid4()}.parquet"
+        content, mark = sealed_bytes(file.content)
+        path = f"{folder}part-{uuid.uuid4()}.{mark}.parquet"
         put.append(path)
-        meta = self.store.put(path, file.content)
+        meta = self.store.put(path, content)
         return {
             "path": path,
             "partitionValues": dict(file.partition),
@@ -332,7 +334,7 @@ class RowLog:
             "modificationTime": int(meta.modified.timestamp() * 1000),
             "dataChange": data_change,
             "stats": json.dumps({"numRecords": file.rows}),
-            "tags": {DIGEST: blake3(file.content).hexdigest()},
+            "tags": {DIGEST: blake3(content).hexdigest()},
         }
 
     def look_after(self, version: int, *, every: int = CHECKPOINT_EVERY) -> bool:

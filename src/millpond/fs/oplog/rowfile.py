@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.errors import IntegrityError, MillpondError, ObjectNotFoundError
+from millpond.base.seals import BrokenSealError, chunk_span, mark_in, tail_of
 from millpond.fs.oplog.rows import check_columns, light_columns, read_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from millpond.base.store import Store
     from millpond.fs.entry import Row
@@ -33,15 +34,22 @@ class RowFile:
         self._name = f"{store.url}/{path}"
         self._group: tuple[int, Any] | None = None
         with self._reading():
+            self._source, is_here = _source(store, path)
+            tail = tail_of(self._source.read_at, self._source.size(), required=mark_in(path))
+            self._seal = tail.seal if tail is not None and is_here else None
+            """Checks what is read, where its bytes are at hand: the rest has checksums of pages."""
             self._file = pq.ParquetFile(
-                _source(store, path), page_checksum_verification=True, pre_buffer=True
+                self._source, page_checksum_verification=True, pre_buffer=True
             )
             check_columns(self._file.schema_arrow)
 
     def rows(self, part_id: str) -> list[Row]:
         """All rows, without contents."""
         with self._reading():
-            return read_rows(self._file.read(light_columns(), use_threads=False), part_id)
+            columns = light_columns()
+            for group in range(self._file.num_row_groups):
+                self._check(group, columns)
+            return read_rows(self._file.read(columns, use_threads=False), part_id)
 
     def content(self, number: int) -> bytes | None:
         """The content of one row."""
@@ -64,10 +72,24 @@ class RowFile:
 
     def _contents(self, group: int) -> Any:
         with self._reading():
+            self._check(group, ["content"])
             found = self._file.read_row_group(group, ["content"], use_threads=False)
             if len(found) != self._file.metadata.row_group(group).num_rows:
                 raise ValueError("it has fewer contents than rows")
             return found.column("content")
+
+    def _check(self, group: int, columns: Sequence[str]) -> None:
+        """Hold the column chunks that are about to be read against the seal."""
+        if self._seal is None:
+            return
+        chunks, names = self._file.metadata.row_group(group), set(columns)
+        for leaf in range(chunks.num_columns):
+            chunk = chunks.column(leaf)
+            if chunk.path_in_schema in names:
+                start, length = chunk_span(chunk)
+                content = self._source.read_at(length, start)
+                if not self._seal.is_chunk(group * chunks.num_columns + leaf, content):
+                    raise ValueError(f"its column {chunk.path_in_schema} is not what was written")
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -77,7 +99,7 @@ class RowFile:
             raise self._error("gone") from error
         except MillpondError:
             raise
-        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        except (pa.ArrowException, OSError, ValueError, KeyError, BrokenSealError) as error:
             raise self._error(f"damaged: {error}") from error
 
     def _error(self, what: str) -> IntegrityError:
@@ -88,10 +110,11 @@ class RowFile:
         )
 
 
-def _source(store: Store, path: str) -> Any:
+def _source(store: Store, path: str) -> tuple[pa.NativeFile, bool]:
+    """Open a file; whether its bytes are at hand, in memory or on this machine."""
     head = store.get_range(path, 0, WHOLE_BYTES)
     if len(head) < WHOLE_BYTES:
-        return pa.BufferReader(head)
+        return pa.BufferReader(head), True
     from millpond.engine.arrow.source.storefile import StoreFile
 
-    return pa.PythonFile(StoreFile(store, path), mode="r")
+    return pa.PythonFile(StoreFile(store, path), mode="r"), not store.capabilities.has_flat_names

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.errors import CommitError, ObjectNotFoundError, PlanError
+from millpond.base.seals import seal_file
 from millpond.base.store import open_store
 from millpond.base.textseals import SEAL, UNSEALED, parse_sealed, sealed
 from millpond.kernel.actions import (
@@ -143,6 +144,7 @@ class _Checkpoint:
             for group in grouped(self.rows.tables(schema), ROW_GROUP_ROWS):
                 writer.write_table(group, row_group_size=ROW_GROUP_ROWS)
             writer.close()
+            seal_file(local)
             path = log_path(checkpoint_name(version))
             # If it is there, another writer made the checkpoint of this version: it says the same.
             meta = put_own(self.store, path, local)
@@ -162,6 +164,7 @@ class _Checkpoint:
         with _parquet(schema) as (local, writer):
             writer.write_table(pa.Table.from_pylist(rows, schema))
             writer.close()
+            seal_file(local)
             path = log_path(unique_checkpoint_name(version, str(uuid.uuid4())))
             meta = put_own(self.store, path, local)
         size = meta.size + sum(s["sizeInBytes"] for s in sidecars)
@@ -186,6 +189,7 @@ class _Checkpoint:
                     rows += group.num_rows
                     group = next(groups, None)
                 writer.close()
+                seal_file(local)
                 name = f"{uuid.uuid4()}.parquet"
                 self.sidecar_paths.append(log_path(f"{SIDECARS}/{name}"))
                 meta = put_own(self.store, self.sidecar_paths[-1], local)
@@ -250,7 +254,7 @@ def _parquet(schema: pa.Schema) -> Iterator[tuple[Path, pq.ParquetWriter]]:
         tempfile.TemporaryDirectory(prefix="millpond-") as directory,
     ):
         local = Path(directory) / "checkpoint.parquet"
-        writer = pq.ParquetWriter(local, schema, compression="zstd")
+        writer = pq.ParquetWriter(local, schema, compression="zstd", write_page_checksum=True)
         try:
             yield local, writer
         finally:
