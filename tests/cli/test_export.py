@@ -100,7 +100,12 @@ class TestFiles:
 
     def test_what_is_computed(self, cli: Cli, pond: Pond) -> None:
         points = [{"name": "level", "components": [{"type": "line", "slope": 24}]}]
-        made = {"start": "2024-01-30", "end": "2024-02-02", "interval": "12h", "points": points}
+        made = {
+            "start": "2024-01-30",
+            "end": "2024-02-01T12:00",
+            "interval": "12h",
+            "points": points,
+        }
         make(pond, "/tide", "synthetic-timeseries", made)
         cli.ok("export", "/tide", "out", "--temporal", "year,month")
         assert tree() == ["tide/year=2024/month=01/tide.parquet",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 CONFIG = """\
 start: 2024-01-01
-end: 2024-01-02
+end: 2024-01-01T18:00
 interval: {{ step }}
 points: [{name: level, components: [{type: line, slope: 24}]}]
 """

@@ -53,7 +53,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
          value_column="level")  # fmt: skip
     make(pond, "/image", "timeseries-join", inputs=[{"pattern": "csv:///lines.csv", "scope": "c"}])
     make(pond, "/made", "synthetic-timeseries", start="2024-01-01T00:00:00Z",
-         end="2024-01-02T00:00:00Z", interval="1h",
+         end="2024-01-01T23:00:00Z", interval="1h",
          points=[{"name": "level", "components": [{"type": "line", "slope": 1.0}]}])  # fmt: skip
     laid = place.parent / "delta"
     table = pa.table({"timestamp": pa.array([at(n) for n in range(40)]), "level": range(40)})

@@ -28,7 +28,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 def made_up(**more: Any) -> dict[str, Any]:
     points = [{"name": "level", "components": [{"type": "line", "slope": 24}]}]
-    given = {"start": "2024-01-01", "end": "2024-01-03", "interval": "1h", "points": points}
+    given = {"start": "2024-01-01", "end": "2024-01-02T23:00", "interval": "1h", "points": points}
     return {**given, **more}
 
 
@@ -56,6 +56,14 @@ class TestSynthetic:
         assert rows[-1]["timestamp"] == START + timedelta(hours=47)
         assert rows[-1]["level"] == pytest.approx(47)
 
+    def test_the_end_belongs_to_it(self, pond: Pond) -> None:
+        year = made_up(start="2025-01-01", end="2025-12-31T23:00")
+        make(pond, "/made", "synthetic-timeseries", year)
+        assert pond["/made"].to_arrow().num_rows == 8760
+        for end, rows in (("2024-01-01", 1), ("2024-01-01T01:59", 2), ("2024-01-01T02:00", 3)):
+            make(pond, f"/{rows}", "synthetic-timeseries", made_up(end=end))
+            assert pond[f"/{rows}"].to_arrow().num_rows == rows
+
     def test_a_range_of_time(self, pond: Pond) -> None:
         make(pond, "/made", "synthetic-timeseries", made_up())
         plan = pond["/made"].plan(time_start=START + timedelta(hours=46))
@@ -78,7 +86,7 @@ class TestSynthetic:
             return {"name": kind, "components": [{"type": kind, "period": "4h", **more}]}
 
         points = [point("sine"), point("triangle"), point("square", offset=5), point("noise")]
-        make(pond, "/made", "synthetic-timeseries", made_up(points=points, end="2024-01-01T05:00"))
+        make(pond, "/made", "synthetic-timeseries", made_up(points=points, end="2024-01-01T04:00"))
         found = pond["/made"].to_arrow().to_pydict()
         assert found["sine"] == pytest.approx([0, 1, 0, -1, 0], abs=1e-12)
         assert found["triangle"] == pytest.approx([0, 1, 0, -1, 0])
@@ -166,7 +174,7 @@ class TestReferences:
         assert json.loads(row.config or "")["interval"] == "{{ step }}", "stored as it was given"
         with pytest.raises(FactoryConfigError, match="no variable UNTIL"):
             pond["/made"].to_arrow()
-        monkeypatch.setenv("UNTIL", "2024-01-02")
+        monkeypatch.setenv("UNTIL", "2024-01-01T18:00")
         with pytest.raises(FactoryConfigError, match="the variable step is not given"):
             pond.read()["/made"].to_arrow()
         pond.variables = {"step": "6h"}
@@ -191,7 +199,7 @@ class TestReferences:
 
     def test_defaults(self, pond: Pond, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("UNTIL", raising=False)
-        make(pond, "/made", "synthetic-timeseries", made_up(end="${env:UNTIL:-2024-01-02}"))
+        make(pond, "/made", "synthetic-timeseries", made_up(end="${env:UNTIL:-2024-01-01T23:00}"))
         assert pond["/made"].to_arrow().num_rows == 24
 
 

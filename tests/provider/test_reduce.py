@@ -62,8 +62,8 @@ def naive(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
 
 def test_a_year_at_many_resolutions(pond: Pond) -> None:
     points = [{"name": "x", "components": [{"type": "line", "slope": 1}]}]
-    make(pond, "/s", "synthetic-timeseries", start="2023-01-01", end="2024-01-01", interval="1h",
-         points=points)  # fmt: skip
+    year = {"start": "2023-01-01", "end": "2023-12-31T23:00", "interval": "1h"}
+    make(pond, "/s", "synthetic-timeseries", **year, points=points)
     reduced(pond, "1h", "2h", "4h", "12h", "24h", kinds=("avg",))
     counts = {name: len(rows_of(pond, f"/r/s/{name}")) for name in pond.read().children("/r/s")}
     assert counts == {

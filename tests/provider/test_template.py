@@ -183,7 +183,12 @@ class TestWhatATemplateSees:
 
     def test_times_of_what_is_computed(self, pond: Pond) -> None:
         points = [{"name": "level", "components": [{"type": "line", "slope": 24}]}]
-        series = {"start": "2024-01-01", "end": "2024-01-03", "interval": "1h", "points": points}
+        series = {
+            "start": "2024-01-01",
+            "end": "2024-01-02T23:00",
+            "interval": "1h",
+            "points": points,
+        }
         with pond.write() as tx:
             tx.make_factory("/made", "synthetic-timeseries", series)
             tx.commit()
@@ -361,7 +366,7 @@ class TestMistakes:
     def test_bytes_have_no_rows(self, pond: Pond) -> None:
         put(pond, "/note", "hello")
         make(pond, "{{ inputs[0].rows()|list }}", in_pattern="/note", out_pattern="n")
-        with pytest.raises(PathTypeError, match="/note is a data and has no rows"):
+        with pytest.raises(PathTypeError, match="/note is a data: it has no rows"):
             read(pond, "/pages/n")
 
     @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_a_node() -> None:
         ("interval: 1h", "interval: !!binary aaaa", 5, "this is no YAML: could not determine"),
         ("interval: 1h", "7: 1h", 5, "7: the name of a member is a text"),
         ("interval: 1h", "interval: 1\0h", None, "this is no YAML"),
-        ("end: 2024-02-01", "end: 2023-02-01", 3, "and not after its start"),
+        ("end: 2024-02-01", "end: 2023-02-01", 3, "before its start"),
         ("synthetic-timeseries", "synthetic", 1, "'synthetic' is not in millpond.factories"),
         ("factory:", "factroy:", 1, "there is no member 'factroy'"),
         ("interval: 1h", "interval: 1h\n  interval: 2h", 6, "'interval' stands twice"),

@@ -12,7 +12,9 @@ from tests.steward.wholeness import check_tables, rubbish
 
 import millpond as mp
 from millpond.base.errors import (
+    PathExistsError,
     PathNotFoundError,
+    PathSyntaxError,
     PathTypeError,
     StoreAccessError,
     StoreError,
@@ -498,6 +500,9 @@ def test_one_version_of_a_series_whose_files_were_rearranged(place: str, pond: P
     committed(pond, appending(30))
     assert rows_of_versions(pond.read()) == [3] + [1] * 11
     committed(pond, restoring("/s@v11"))
+    assert pond["/s"].to_arrow().to_pylist() == pond["/s@v11"].to_arrow().to_pylist()
+    assert pond["/s"].to_arrow().num_rows == 1
+    committed(pond, lambda tx: tx.restore("/s", as_of=11))
     assert pond["/s"].to_arrow().num_rows == 13
     check_tables(mp.open(place))
 
@@ -532,10 +537,46 @@ def test_versions_of_files_are_restored(pond: Pond) -> None:
     assert [row.version for row in scope.versions("/a/file")] == [1, 2, 3, 4]
 
 
+def test_a_version_of_a_series_is_restored_as_it_is_read(pond: Pond) -> None:
+    committed(pond, lambda tx: tx.write_bytes("/log", b"two\n", series=True))
+    committed(pond, lambda tx: tx.append_series("/s", measured(10, 2)))
+    committed(pond, lambda tx: tx.append_series("/s", measured(20)))
+    before = pond["/log@v2"].read_bytes(), pond["/s@v2"].to_arrow()
+    committed(pond, lambda tx: (tx.restore("/log@v2"), tx.restore("/s@v2")))
+    assert (pond["/log"].read_bytes(), pond["/s"].to_arrow()) == before
+    assert (pond["/log@v3"].read_bytes(), pond["/s@v4"].to_arrow()) == before
+    assert pond["/log"].stat().size == len(before[0])
+    stat = pond["/s"].stat()
+    assert stat.min_event_time == measured(10)[0]["timestamp"]
+    committed(pond, lambda tx: tx.append_series("/s", measured(30)))
+    assert pond["/s"].to_arrow().num_rows == 3
+    assert pond["/s@v4"].to_arrow() == before[1]
+
+
+@pytest.mark.parametrize("path", ["/s@v1", "/nothing"])
+def test_a_series_as_of_what_is_not_there(pond: Pond, path: str) -> None:
+    with pond.write() as tx, pytest.raises((PathSyntaxError, PathNotFoundError)):
+        tx.restore(path, as_of=1)
+
+
+def test_another_node_is_not_restored_as_of_then(pond: Pond) -> None:
+    committed(pond, lambda tx: tx.remove("/log"))
+    committed(pond, lambda tx: tx.write_bytes("/log", b"new\n", series=True))
+    with pond.write() as tx, pytest.raises(PathExistsError, match="another node was at /log"):
+        tx.restore("/log", as_of=1)
+
+
+def test_what_was_removed_is_restored_as_of_then(pond: Pond) -> None:
+    committed(pond, lambda tx: tx.write_bytes("/log", b"two\n", series=True))
+    committed(pond, lambda tx: tx.remove("/log"))
+    committed(pond, lambda tx: tx.restore("/log", as_of=1))
+    assert pond["/log"].read_bytes() == b"one\n"
+
+
 def test_a_series_of_bytes_is_restored_to_what_it_was(pond: Pond) -> None:
     committed(pond, lambda tx: tx.write_bytes("/log", b"two\n", series=True))
     committed(pond, lambda tx: tx.write_bytes("/log", b"three\n", series=True))
-    committed(pond, lambda tx: tx.restore("/log@v2"))
+    committed(pond, lambda tx: tx.restore("/log", as_of=2))
     scope = pond.read()
     assert scope.read_bytes("/log") == b"one\ntwo\n"
     assert scope.read_bytes("/log@v4") == b"one\ntwo\n"
@@ -545,8 +586,10 @@ def test_a_series_of_bytes_is_restored_to_what_it_was(pond: Pond) -> None:
     assert scope.read_bytes("/log@v5") == b"four\n"
     assert scope.read_bytes("/log@v3") == b"three\n"
     assert pond.read(as_of=3).read_bytes("/log") == b"one\ntwo\nthree\n"
-    committed(pond, lambda tx: tx.restore("/log@v3"))
+    committed(pond, lambda tx: tx.restore("/log", as_of=3))
     assert pond["/log"].read_bytes() == b"one\ntwo\nthree\n"
+    assert pond["/log"].stat().size == pond.read().children()["log"].size == 14
+    assert [stat.size for stat in pond["/log"].versions()] == [4, 4, 6, 8, 5, 14]
 
 
 def test_an_append_goes_behind_a_restored_series_of_bytes(place: str, pond: Pond) -> None:
@@ -562,7 +605,7 @@ def test_an_append_goes_behind_a_restored_series_of_bytes(place: str, pond: Pond
 def test_a_series_is_restored_to_what_it_was(place: str, pond: Pond) -> None:
     committed(pond, lambda tx: tx.append_series("/s", measured(10, 2)))
     committed(pond, lambda tx: tx.append_series("/s", measured(20)))
-    committed(pond, lambda tx: tx.restore("/s@v2"))
+    committed(pond, lambda tx: tx.restore("/s", as_of=2))
     scope = pond.read()
     assert scope.to_arrow("/s").num_rows == scope.to_arrow("/s@v4").num_rows == 5
     stat = scope.stat("/s")
@@ -573,7 +616,7 @@ def test_a_series_is_restored_to_what_it_was(place: str, pond: Pond) -> None:
     assert scope.to_arrow("/s").num_rows == 6
     assert scope.to_arrow("/s@v5").num_rows == 1
     assert scope.to_arrow("/s@v3").num_rows == 1
-    committed(pond, lambda tx: tx.restore("/s@v5"))  # which it is already
+    committed(pond, lambda tx: tx.restore("/s", as_of=5))  # which it is already
     assert pond["/s@v6"].to_arrow().num_rows == pond["/s"].to_arrow().num_rows == 6
     check_tables(mp.open(place))
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def _place(url: str) -> str:
+    """Say where a URL leads that stands in the place of a path."""
+    scheme, _, rest = url.partition("://")
+    if scheme.split("+")[0] == "host":
+        return "files of this machine are taken by cat, copy and describe alone"
+    return f"this command takes paths of the pond: /{rest.lstrip('/')}"
 
 
 class PondPath(click.ParamType[str]):
@@ -21,6 +33,8 @@ class PondPath(click.ParamType[str]):
         text = str(value)
         if not text:
             self.fail("a path is not empty; / is the root", param, ctx)
+        if _URL.match(text):
+            self.fail(f"{text} is a URL, and {_place(text)}", param, ctx)
         return text if text.startswith("/") else f"/{text}"
 
     def shell_complete(

@@ -112,6 +112,18 @@ class Row:
         return from_micros(self.written)
 
     @property
+    def begins_with(self) -> int:
+        """The first version of a series that counts: a restored one counts without those before."""
+        text = self.extended_attributes
+        return self.attributes[BEGINS_WITH] if text is not None and BEGINS_WITH in text else 1
+
+    @property
+    def whole_size(self) -> int | None:
+        """The size of all versions that count, where versions are appended; else of this one."""
+        text = self.extended_attributes
+        return self.attributes[WHOLE] if text is not None and WHOLE in text else self.size
+
+    @property
     def attributes(self) -> dict[str, Any]:
         """The extended attributes."""
         found: dict[str, Any] = json.loads(self.extended_attributes or "{}")
@@ -129,6 +141,12 @@ MOVED_FROM: Final = "millpond.moved_from"
 MOVED_TO: Final = "millpond.moved_to"
 """An attribute of the row that took a moved node out of its old directory: the ids of the
 directories down to its new one, with `/` between them; empty for the root."""
+
+BEGINS_WITH: Final = "millpond.begins_with"
+"""An attribute of a series that was restored: the version from which on versions count."""
+
+WHOLE: Final = "millpond.whole_size"
+"""An attribute of a series of more than one version: the size of all that count together."""
 
 REARRANGED: Final = "millpond.rearranged"
 """An attribute of a node whose files were written anew: its version, and when that was written."""

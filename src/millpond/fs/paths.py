@@ -27,7 +27,11 @@ def parts(path: str) -> tuple[str, ...]:
     if not path:
         raise PathSyntaxError("a path is not empty", path=path, hint="/ is the root")
     if not path.startswith("/"):
-        raise PathSyntaxError(f"{path!r} does not begin with /", path=path, hint=f"write /{path}")
+        scheme, slashes, rest = path.partition("://")
+        hint = f"write /{path}"
+        if slashes and scheme.replace("+", "").isalnum():
+            hint = f"it is a URL; the path in it is /{rest.lstrip('/')}"
+        raise PathSyntaxError(f"{path!r} does not begin with /", path=path, hint=hint)
     if "\0" in path:
         raise PathSyntaxError(
             f"{path!r} holds a NUL character", path=path, hint="no name in a pond has one"

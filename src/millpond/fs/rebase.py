@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import WriteConflictError
-from millpond.fs.entry import MOVED_TO, REARRANGED, ROOT, EntryType
+from millpond.fs.entry import MOVED_TO, REARRANGED, ROOT, WHOLE, EntryType
 from millpond.fs.joining import FACTS, join_existing
 from millpond.fs.working import Draft, Working
 
@@ -84,7 +84,9 @@ def _was_there(base: Row, now: Row, onto: Tree) -> bool:
 
 
 def _fact(name: str, draft: Draft, base: Row, now: Row) -> Any:
-    mine, before, theirs = (getattr(row, name) for row in (draft.row, base, now))
+    mine, before, theirs = (
+        getattr(row.with_attributes(**{WHOLE: None}), name) for row in (draft.row, base, now)
+    )
     if mine in (before, theirs):
         return theirs
     if theirs == before:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from millpond.fs.entry import MOVED_FROM, MOVED_TO
+from millpond.fs.entry import MOVED_FROM, MOVED_TO, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +62,7 @@ class Working:
 
     def note(self, draft: Draft) -> None:
         """Take in a draft; of what was made and removed by this transaction nothing is kept."""
+        draft = self._sized(draft)
         row = draft.row
         key = (row.part_id, row.node_id)
         names = self._names.setdefault(row.part_id, {})
@@ -76,6 +77,21 @@ class Working:
         self._nodes.setdefault(row.part_id, {})[row.node_id] = None
         if not row.removed:
             names[row.name] = row.node_id
+
+    def _sized(self, draft: Draft) -> Draft:
+        """Return the draft of a series with the size of all its versions, which a listing shows."""
+        row, base = draft.row, draft.base
+        if not row.entry_type.is_appended or row.removed or row.size is None:
+            return draft
+        if row.version == row.begins_with:
+            before = 0
+        elif base is not None and base.version == row.version - 1 and not base.removed:
+            before = base.whole_size or 0
+        else:
+            sizes = {r.version: r.size or 0 for r in self.history(row.part_id, row.node_id)}
+            before = sum(sizes[v] for v in sizes if row.begins_with <= v < row.version)
+        sized = row.with_attributes(**{WHOLE: before + row.size if before else None})
+        return draft if sized == row else replace(draft, row=sized)
 
     def _leaves_nothing(self, row: Row) -> bool:
         """Whether a node that has gone was made here, and nothing that could come back is in it."""

@@ -14,7 +14,7 @@ from millpond.base.errors import MillpondError
 from millpond.fs.entry import EntryType
 from millpond.fs.paths import split_version
 from millpond.steward.rows.host import host_files, host_plan, host_table
-from millpond.steward.scope import as_time, begins_with
+from millpond.steward.scope import as_time
 
 if TYPE_CHECKING:
     from millpond.base.settings import Settings
@@ -143,7 +143,7 @@ def _time(scope: Scope, path: str, row: Row) -> Facts:
     """The time column, from when to when rows are, and the bounds that were set."""
     plain, version = split_version(path)
     latest = scope.row(plain)
-    first = row.version if version is not None else begins_with(latest)
+    first = row.version if version is not None else latest.begins_with
     known = [
         stat
         for stat in (scope.stat_of(plain, each) for each in scope.versions(plain))

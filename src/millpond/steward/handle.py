@@ -74,8 +74,10 @@ class Handle:
 
     @property
     def schema(self) -> Struct:
-        """The columns of its rows."""
-        return self._open().delta(self.path).schema
+        """The columns of its rows, stored or computed; nothing is run for them."""
+        from millpond.steward.temporal.times import columns_of
+
+        return columns_of(self._open(), self.path)
 
     def versions(self) -> list[Stat]:
         """What was written to it, oldest first.

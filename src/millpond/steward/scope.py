@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Unpack, overload
 
-from millpond.base.errors import DirectoryError, PathNotFoundError, PathTypeError
+from millpond.base.errors import (
+    DirectoryError,
+    LinkLoopError,
+    NoDirectoryError,
+    PathNotFoundError,
+    PathTypeError,
+)
 from millpond.fs.entry import EntryType, Row, from_micros
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import Located, resolve, try_resolve
@@ -30,10 +36,6 @@ if TYPE_CHECKING:
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
-
-
-BEGINS_WITH: Final = "millpond.begins_with"
-"""An attribute of a series that was restored: the version from which on versions count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,10 @@ class Scope:
         """Whether something is at a path, or at a version of it."""
         self.check()
         plain, version = split_version(path)
-        found = try_resolve(self.view, plain)
+        try:
+            found = try_resolve(self.view, plain)
+        except (LinkLoopError, NoDirectoryError):  # as pathlib has it
+            return False
         if found is None or version is None:
             return found is not None
         return any(row.version == version for row in self.versions(plain))
@@ -132,10 +137,10 @@ class Scope:
         """What is known of a node."""
         found = self.locate(path, follow=follow)
         row = self.row(path) if follow and found.chain else found.row
-        return self.stat_of(found.path, row)
+        return self.stat_of(found.path, row, whole=split_version(path).version is None)
 
-    def stat_of(self, path: str, row: Row | None) -> Stat:
-        """What a row says."""
+    def stat_of(self, path: str, row: Row | None, *, whole: bool = False) -> Stat:
+        """Return what a row says; the size is that of one version, or of the whole series."""
         if row is None:
             return Stat(path, EntryType.DIRECTORY, 1, None, None, "", 0)
         link = row.entry_type is EntryType.SYMLINK
@@ -143,7 +148,7 @@ class Scope:
             path=path,
             entry_type=row.entry_type,
             version=row.version,
-            size=row.size,
+            size=row.whole_size if whole else row.size,
             modified=row.time if row.timestamp else None,
             node_id=row.node_id,
             txn_seq=row.txn_seq,
@@ -159,17 +164,21 @@ class Scope:
         """What is in a directory, by name."""
         found = self.locate(path)
         if not found.entry_type.is_directory:
-            raise PathTypeError(f"{path} is a {found.entry_type}: nothing is in it", path=path)
+            raise PathTypeError(
+                f"{path} is a {found.entry_type}, not a directory: nothing is in it",
+                path=path,
+                hint="iterate over a directory: pond['/'] is the topmost one",
+            )
         base = "" if found.path == "/" else found.path
         rows = self.view.children(found.node_id)
-        return {name: self.stat_of(f"{base}/{name}", row) for name, row in rows.items()}
+        return {name: self.stat_of(f"{base}/{name}", row, whole=True) for name, row in rows.items()}
 
     def row(self, path: str) -> Row:
         """The row of a path's version: the latest, or the one that `@v3` names."""
         plain, version = split_version(path)
         found = self.locate(plain)
         if found.row is None:
-            raise DirectoryError(f"{path} is the root directory", path=path)
+            raise DirectoryError(f"{path} is the root directory", path=path, hint=LIST)
         if version is None:
             return found.row
         rows = self.versions(plain)
@@ -203,7 +212,9 @@ class Scope:
         """
         row = self.row(path if version is None else f"{path}@v{version}")
         if row.entry_type.is_directory:
-            raise DirectoryError(f"{path} is a directory", path=path, hint="list it")
+            raise DirectoryError(f"{path} is a directory", path=path, hint=LIST)
+        if row.entry_type is EntryType.EXECUTABLE:
+            raise runs_only(path)
         if not row.entry_type.is_bytes:
             raise PathTypeError(
                 f"{path} is a {row.entry_type}: it has rows, not bytes",
@@ -213,7 +224,7 @@ class Scope:
         plain, single = split_version(path)
         if row.entry_type is not EntryType.DATA_SERIES or single is not None:
             return [row]
-        first = begins_with(row)
+        first = row.begins_with
         return [each for each in self.versions(plain) if first <= each.version <= row.version]
 
     def read_chunks(self, path: str) -> Iterator[bytes]:
@@ -237,11 +248,7 @@ class Scope:
         """The Delta table behind a path, at the path's version."""
         row = self.row(path)
         if not row.entry_type.is_table:
-            raise PathTypeError(
-                f"{path} is a {row.entry_type}: it has no rows",
-                path=path,
-                hint="read it as bytes" if row.entry_type.is_bytes else "list it",
-            )
+            raise no_rows(path, row.entry_type)
         return self.table_of(row)
 
     def table_of(self, row: Row) -> DeltaTable:
@@ -319,10 +326,25 @@ class Scope:
         return self.derivation.keeping(path, batches)
 
 
-def begins_with(row: Row) -> int:
-    """The first version of a series that counts: a restored one counts without those before."""
-    found: int = row.attributes.get(BEGINS_WITH, 1)
-    return found
+LIST: Final = "list it, and read what is in it"
+
+
+def no_rows(path: str, kind: EntryType) -> PathTypeError:
+    """Return the error for a path that is read as a table and is not one."""
+    if kind is EntryType.EXECUTABLE:
+        return runs_only(path)
+    plain = split_version(path).path
+    hint = f"read its bytes, or name their format: csv://{plain}" if kind.is_bytes else LIST
+    return PathTypeError(f"{path} is a {kind}: it has no rows", path=path, hint=hint)
+
+
+def runs_only(path: str) -> PathTypeError:
+    """Return the error for a node that is run and has nothing to read."""
+    return PathTypeError(
+        f"{path} is an executable: it has neither rows nor bytes",
+        path=path,
+        hint=f"run it: pond run {path}; pond describe {path} shows its configuration",
+    )
 
 
 @overload

@@ -8,11 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from millpond.base.errors import PathError, PathTypeError, PlanError, ScopeError
+from millpond.base.errors import (
+    PathError,
+    PathExistsError,
+    PathSyntaxError,
+    PathTypeError,
+    PlanError,
+    ScopeError,
+)
 from millpond.base.ids import TxnId
 from millpond.fs import edit
 from millpond.fs.edit import Stored
-from millpond.fs.entry import REARRANGED, EntryType
+from millpond.fs.entry import BEGINS_WITH, REARRANGED, EntryType
 from millpond.fs.factory import config_text, kind_of
 from millpond.fs.paths import split_version
 from millpond.fs.resolve import try_resolve
@@ -22,7 +29,7 @@ from millpond.steward.committing.steps import step
 from millpond.steward.control.process import OPEN
 from millpond.steward.keeping import alive
 from millpond.steward.read import ReadScope
-from millpond.steward.scope import BEGINS_WITH, Scope
+from millpond.steward.scope import Scope
 from millpond.steward.tables.evolve import Reshaping
 from millpond.steward.tables.pending import PendingTable
 from millpond.steward.tables.writing import RowWriting, restore_rows
@@ -181,10 +188,11 @@ class WriteScope(Scope):
         with self._step():
             edit.remove(self.work, path, recursive=recursive)
 
-    def restore(self, path: str) -> Located:
+    def restore(self, path: str, *, as_of: int | datetime | None = None) -> Located:
         """Bring back what was removed at a path, or, with `@v3`, what it was at a version.
 
-        That is a new version of it; a series is again what it was then, without what came later.
+        That is a new version of it. A version of a series is what it brought, so a series is then
+        that alone, as `@v3` is read; `as_of` brings back all of it as of a transaction or a time.
 
         >>> import millpond as mp
         >>> pond = mp.create("example")
@@ -198,20 +206,40 @@ class WriteScope(Scope):
         """
         with self._step():
             plain, version = split_version(path)
-            if version is None:
+            if version is not None and as_of is not None:
+                raise PathSyntaxError(
+                    f"{path} names a version, and as_of another one",
+                    path=path,
+                    hint=f"restore {path}, or {plain} as of a transaction",
+                )
+            if version is None and as_of is None:
                 return edit.restore_removed(self.work, plain)
+            then = None if as_of is None else self.pond.read(as_of=as_of).row(plain)
             if try_resolve(self.work, plain) is None:
                 edit.restore_removed(self.work, plain)
-            return self._restore_version(plain, self.row(path))
+            if then is None:
+                return self._restore_version(plain, self.row(path))
+            if then.node_id != self.row(plain).node_id:
+                raise PathExistsError(
+                    f"another node was at {plain} then than is there now",
+                    path=plain,
+                    hint="move what is there, restore what was removed, then restore it as of then",
+                )
+            return self._restore_version(plain, then, whole=True)
 
-    def _restore_version(self, path: str, old: Row) -> Located:
+    def _restore_version(self, path: str, old: Row, *, whole: bool = False) -> Located:
         if old.entry_type.is_table:
-            return restore_rows(self, path, old)
+            return restore_rows(self, path, old, whole=whole)
         if not old.entry_type.is_bytes:
             raise PathTypeError(
-                f"{path} is a {old.entry_type} and has no versions to restore", path=path
+                f"{path} is a {old.entry_type} and has no versions to restore",
+                path=path,
+                hint="restore what is in it, path by path"
+                if old.entry_type.is_directory
+                else "only files, tables and series have",
             )
-        rows = self.byte_rows(path, version=old.version)
+        name = f"{path}@v{old.version}"
+        rows = self.byte_rows(path, version=old.version) if whole else self.byte_rows(name)
         if len(rows) > 1:
             stored = self.pond.blobs.keep(self.chunks_of(rows, path))
         else:

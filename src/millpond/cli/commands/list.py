@@ -63,7 +63,7 @@ def command(
     failures: list[MillpondError] = []
     found = [node for path in paths or ("/",) for node in _found(tree, path, depth, failures)]
     if order == "size":
-        found.sort(key=lambda node: -(node.row.size or 0))
+        found.sort(key=lambda node: -(node.row.whole_size or 0))
     elif order == "time":
         found.sort(key=lambda node: -node.row.written)
     if not found:
@@ -128,7 +128,7 @@ def _facts(node: _Node, tree: TreeLike) -> dict[str, Any]:
     return {
         "path": node.path,
         "type": row.entry_type,
-        "size": row.size,
+        "size": row.whole_size,
         "version": row.version,
         "time": row.time,
         "txn": row.txn_seq,
@@ -149,7 +149,7 @@ def _line(node: _Node, tree: TreeLike, *, is_long: bool) -> dict[str, Any]:
     more = {"txn": row.txn_seq, "node": row.node_id, "blake3": row.blake3} if is_long else {}
     return {
         "type": kind,
-        "size": row.size,
+        "size": row.whole_size,
         "version": row.version,
         "time": row.written,
         **more,

@@ -3,7 +3,7 @@
     factory: synthetic-timeseries
     config:
       start: 2024-01-01
-      end: 2025-01-01
+      end: 2024-12-31T23:45
       interval: 15m
       points:
         - name: temperature
@@ -11,7 +11,7 @@
             - {type: sine, amplitude: 10, period: 365d, offset: 12}
             - {type: noise, amplitude: 0.5, seed: 7}
 
-A point's value is the sum of its components. `end` does not belong to the series.
+A point's value is the sum of its components. `end` belongs to the series.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class SyntheticConfig(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> SyntheticConfig:
-        if self.end <= self.start:
-            raise ValueError(f"it would end at {self.end}, and not after its start {self.start}")
+        if self.end < self.start:
+            raise ValueError(f"it would end at {self.end}, before its start {self.start}")
         names = [self.time_column, *(point.name for point in self.points)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -93,8 +93,8 @@ class SyntheticConfig(Config):
 
     @property
     def rows(self) -> int:
-        """How many there are."""
-        return -(-(to_micros(self.end) - to_micros(self.start)) // self.interval)
+        """The number of rows: one at the start, and one for each interval up to the end."""
+        return (to_micros(self.end) - to_micros(self.start)) // self.interval + 1
 
 
 class SyntheticRows:
@@ -115,7 +115,7 @@ class SyntheticRows:
     @cached_property
     def key(self) -> str:
         """The configuration is all there is."""
-        return key_of("synthetic", self._config.model_dump_json())
+        return key_of("synthetic with end", self._config.model_dump_json())
 
     def pieces(self) -> Sequence[Piece]:
         """One."""

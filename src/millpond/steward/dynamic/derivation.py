@@ -17,6 +17,7 @@ from millpond.base.errors import (
     UnsupportedExpressionError,
     UnsupportedNodeError,
 )
+from millpond.fs.entry import EntryType
 from millpond.plan.sources import Values
 from millpond.plan.tree import topological
 from millpond.provider.factory import node_factory
@@ -30,6 +31,7 @@ from millpond.steward.dynamic.guarded import Guarded, failing
 from millpond.steward.dynamic.raws import BYTES, host_raw, pond_raws
 from millpond.steward.dynamic.reading import PondReading
 from millpond.steward.dynamic.stored import StoredRows
+from millpond.steward.scope import no_rows, runs_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -122,14 +124,12 @@ class Derivation:
         if row.entry_type.is_table:
             return StoredRows(self.scope, path, self._notes)
         if not row.entry_type.is_dynamic:
-            raise PathTypeError(
-                f"{path} is a {row.entry_type} and has no rows",
-                path=path,
-                hint=f"say how its bytes are to be read: csv://{found.path}",
-            )
+            raise no_rows(path, row.entry_type)
+        if row.entry_type is EntryType.EXECUTABLE:
+            raise runs_only(path)
         entry = self.entry(found.path, row)
         if entry.rows is None:
-            raise PathTypeError(f"{path} is a {row.entry_type} and has no rows", path=path)
+            raise no_rows(path, row.entry_type)
         with self.computing(found.path, entry.factory):
             return Guarded(self, found.path, entry.factory, entry.rows())
 

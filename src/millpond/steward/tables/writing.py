@@ -19,7 +19,7 @@ from millpond.provider.times import time_column
 from millpond.steward.tables.arrivals import arrival
 from millpond.steward.tables.evolve import Reshaping, ready
 from millpond.steward.tables.pending import PendingTable
-from millpond.steward.temporal.times import event_times, spanning
+from millpond.steward.temporal.times import added, event_times, spanning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -175,12 +175,17 @@ def append_to(table: DeltaTable, pending: PendingTable, versions: tuple[int, int
     return joined
 
 
-def restore_rows(scope: WriteScope, path: str, old: Row) -> Located:
-    """The files of an older version once more, with the columns of then: nothing is copied."""
+def restore_rows(scope: WriteScope, path: str, old: Row, *, whole: bool) -> Located:
+    """Make the files of an older version live again, with the columns of then; copy nothing.
+
+    Of a series these are the files that the version brought, or the `whole` series as of then.
+    """
     found = scope.locate(path)
     assert found.row is not None
     table = scope.table_of(old)
-    wanted = _live(table)
+    brought = None if whole else added(scope, f"{path}@v{old.version}", old)
+    wanted = {key: add for key, add in _live(table).items()
+              if brought is None or add["path"] in brought}  # fmt: skip
     with Step(scope, found.row, path) as pending:
         _check_there(table, wanted, f"{path}@v{old.version}")
         now = pending.stage()

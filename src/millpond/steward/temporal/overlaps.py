@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from millpond.base.errors import BudgetExceededError
-from millpond.steward.scope import as_time, begins_with
+from millpond.steward.scope import as_time
 from millpond.steward.temporal.bounds import series_at
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def detect_overlaps(scope: Scope, paths: Sequence[str], *, by: By = "version") -
 
 def _sources(scope: Scope, path: str, by: By) -> Iterator[Source]:
     latest = scope.row(path)
-    rows = [row for row in scope.versions(path) if row.version >= begins_with(latest)]
+    rows = [row for row in scope.versions(path) if row.version >= latest.begins_with]
     found = [source for row in rows if (source := _source(path, row, latest)) is not None]
     if by == "version":
         yield from found

@@ -14,7 +14,6 @@ from millpond.plan.arguments import wrong
 from millpond.provider.rows import Asked
 from millpond.provider.times import conditions
 from millpond.provider.url import is_url
-from millpond.steward.scope import begins_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from millpond.kernel.table import DeltaTable
     from millpond.plan.expr import Expr
     from millpond.plan.node import Plan
+    from millpond.plan.types import Struct
     from millpond.provider.rows import Rows
     from millpond.steward.scope import Scope
 
@@ -93,6 +93,15 @@ def rows_of(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
     return stored_rows(scope, path, **wanted)
 
 
+def columns_of(scope: Scope, path: str) -> Struct:
+    """Return the columns of the rows of a path, stored or computed, or of a URL."""
+    if is_url(path):
+        return _named_rows(scope, path).schema
+    if scope.row(path).entry_type.is_dynamic:
+        return scope.derivation.rows(path).schema
+    return scope.delta(path).schema
+
+
 def _named_rows(scope: Scope, url: str) -> Rows:
     reading = scope.derivation.reading("/")
     found = reading.match(url)
@@ -129,7 +138,7 @@ def stored_rows(scope: Scope, path: str, **wanted: Unpack[Wanted]) -> Plan:
 def added(scope: Scope, path: str, row: Row) -> set[str] | None:
     """The files that `@v3` of a series means; None where all that are live count."""
     is_one = split_version(path).version is not None and row.entry_type is EntryType.SERIES
-    return scope.added_files(row) if is_one and begins_with(row) != row.version else None
+    return scope.added_files(row) if is_one and row.begins_with != row.version else None
 
 
 def _range(path: str, row: Row, table: DeltaTable, wanted: Wanted) -> list[Expr]:
