@@ -61,11 +61,11 @@ def test_defaults() -> None:
 def test_every_field_is_a_setting_and_back() -> None:
     settings = Settings()
     names = {"engine"}
-    for section in ("spark", "arrow", "store", "sql", "warm"):
+    for section in ("spark", "arrow", "store", "sql", "warm", "limits"):
         names |= {f"{section}.{field.name}" for field in fields(getattr(settings, section))}
     assert names == set(module.PARSERS)
     assert {f.name for f in fields(settings)} == {
-        "engine", "spark", "arrow", "store", "sql", "warm", "origins",
+        "engine", "spark", "arrow", "store", "sql", "warm", "limits", "origins",
     }  # fmt: skip
 
 

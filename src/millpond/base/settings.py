@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -68,8 +69,10 @@ PARSERS: Mapping[str, Parser] = {
     "sql.allow": setting.one_of("inputs", "session"),
     "warm.use": setting.one_of("auto", "never"),
     "warm.idle_minutes": setting.amount,
+    "limits.template_seconds": setting.amount,
+    "limits.template_bytes": setting.positive,
 }
-_SECTIONS = ("spark", "arrow", "store", "sql", "warm")
+_SECTIONS = ("spark", "arrow", "store", "sql", "warm", "limits")
 
 
 class SettingRow(NamedTuple):
@@ -154,6 +157,19 @@ class WarmSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What input of others may cost at most; beyond it is an error that names the setting."""
+
+    template_seconds: float = 60
+    """Processor time for rendering one file of a template."""
+    template_bytes: int = 64 << 20
+    """The size of a rendered file, and of any value that its template computes."""
+
+    def __post_init__(self) -> None:
+        _check_section(self, "limits")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of a process or a pond.
 
@@ -170,6 +186,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     sql: SqlSettings = field(default_factory=SqlSettings)
     warm: WarmSettings = field(default_factory=WarmSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
     origins: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +227,21 @@ class Settings:
                 shown = "" if value is None else str(value)
                 rows.append(SettingRow(name, shown, origins.get(name, unnamed)))
         return tuple(rows)
+
+
+def process_limits() -> LimitSettings:
+    """Return the limits of this process: those of its settings file and environment.
+
+    They hold for all ponds, since content passes from one to another.
+    """
+    names = [f"{_PREFIX}LIMITS_{item.name.upper()}" for item in fields(LimitSettings)]
+    return _limits(tuple(map(os.environ.get, (_FILE_VARIABLE, *names))))
+
+
+@lru_cache(maxsize=4)
+def _limits(variables: tuple[str | None, ...]) -> LimitSettings:
+    del variables
+    return Settings.load().limits
 
 
 class _Given(NamedTuple):

@@ -6,6 +6,7 @@ A template may include or extend others: paths of the pond, relative to itself.
 from __future__ import annotations
 
 import posixpath
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import BaseLoader, StrictUndefined, TemplateError, TemplateNotFound, TemplateSyntaxError
@@ -13,10 +14,22 @@ from jinja2.exceptions import UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from millpond.base.errors import FactoryConfigError, MillpondError, PathNotFoundError
+from millpond.base.settings import process_limits
+from millpond.provider.templating.budget import Budget, BudgetError
+from millpond.provider.templating.guards import (
+    charged,
+    check_call,
+    check_format,
+    check_operator,
+    guarded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
+
+    from jinja2 import nodes
+    from jinja2.runtime import Context
 
 ESCAPED: Final = (".html", ".htm", ".xhtml", ".xml", ".svg")
 """Files with such names have `<`, `&` and so on in values escaped."""
@@ -26,7 +39,9 @@ _FAILURES: Final = (
     TemplateError,
     ArithmeticError,
     AttributeError,
+    BudgetError,
     LookupError,
+    MemoryError,
     RecursionError,
     TypeError,
     ValueError,
@@ -35,8 +50,43 @@ _FAILURES: Final = (
 
 
 class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja, with everything that a template does charged to a budget."""
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+
+    def __init__(self, budget: Budget, **options: Any) -> None:
+        super().__init__(finalize=budget.shown, **options)
+        self.budget = budget
+        self.concat = budget.joined  # type: ignore[method-assign]
+        self.turn, self.measured, self.spent = budget.turn, budget.measured, budget.spent
+        for name, filter_ in self.filters.items():
+            self.filters[name] = guarded(name, filter_, budget)
+
     def join_path(self, template: str, parent: str) -> str:
         return posixpath.normpath(posixpath.join(posixpath.dirname(parent), template))
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        return charged(super()._parse(source, name, filename))
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        made = super().wrap_str_format(value)
+        if made is None:
+            return None
+
+        @wraps(made)
+        def checked(*args: Any, **named: Any) -> str:
+            check_format(self.budget, value.__self__, (*args, *named.values()))
+            return made(*args, **named)
+
+        return checked
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        check_operator(self.budget, operator, left, right)
+        return self.budget.spent(super().call_binop(context, operator, left, right))
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **named: Any) -> Any:  # noqa: N805
+        args = check_call(__self.budget, __obj, (*args, *named.values()))[: len(args)]
+        return __self.budget.spent(super().call(__context, __obj, *args, **named))
 
 
 class _Loader(BaseLoader):
@@ -58,13 +108,20 @@ def render(
     >>> render("/t", {"/t": "{{ a }}"}.__getitem__, {"a": "<"}, out="/x.html")
     b'&lt;'
     """
-    environment = _environment(source, is_escaped=out.lower().endswith(ESCAPED))
+    budget = Budget(process_limits())
+    environment = _environment(source, budget, is_escaped=out.lower().endswith(ESCAPED))
     try:
-        return environment.get_template(name).render(values).encode()
+        content = environment.get_template(name).render(values).encode()
+        budget.check(len(content))
+        return content
     except MillpondError:
         raise
     except UnicodeEncodeError as error:
-        raise FactoryConfigError(f"{out} is no valid Unicode: {error.reason}", file=name) from error
+        raise FactoryConfigError(
+            f"{out} is not valid Unicode: {error.reason}",
+            file=name,
+            hint="half of a surrogate pair can't be written: look at the escapes of the template",
+        ) from error
     except _FAILURES as error:
         raise _failed(error, name, values, out) from error
 
@@ -72,13 +129,18 @@ def render(
 def check_syntax(text: str) -> None:
     """Raise ValueError if a text is no template; it is not rendered."""
     try:
-        _environment(lambda _name: text).parse(text)
+        _environment(lambda _name: text, Budget(process_limits())).parse(text)
     except TemplateSyntaxError as error:
         raise ValueError(f"line {error.lineno}: {error.message}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
-def _environment(source: Callable[[str], str], *, is_escaped: bool = False) -> _Environment:
+def _environment(
+    source: Callable[[str], str], budget: Budget, *, is_escaped: bool = False
+) -> _Environment:
     made = _Environment(
+        budget,
         loader=_Loader(source),
         undefined=StrictUndefined,
         autoescape=is_escaped,
@@ -116,7 +178,13 @@ def _failed(
         file, line = _place(error.__traceback__, name)
         said = f"{error}" or type(error).__name__
     hint = "https://jinja.palletsprojects.com describes templates"
-    if isinstance(error, UndefinedError):
+    if isinstance(error, BudgetError):
+        hint = f"make less of it, or raise {error.setting}"
+    elif isinstance(error, RecursionError):
+        said, hint = "it is nested too deeply", "a template that calls itself needs an end"
+    elif isinstance(error, MemoryError):
+        said, hint = "it needs more memory than there is", "lower limits.template_bytes"
+    elif isinstance(error, UndefinedError):
         hint = f"a template sees {', '.join(sorted(values))}"
     return FactoryConfigError(f"{said} (rendering {out})", file=file, line=line, hint=hint)
 
