@@ -60,6 +60,33 @@ def naive(rows: list[dict[str, Any]], hours: int) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize("columns", [{}, {"columns": ["timestamp"]}])
+def test_rows_of_a_bucket_are_counted(pond: Pond, columns: dict[str, Any]) -> None:
+    append(pond, "/s", [{"timestamp": at(h / 2), "x": None if h % 2 else 1.0} for h in range(5)])
+    make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],
+         aggregations=[{"type": "count", **columns}])  # fmt: skip
+    append(pond, "/s", [{"timestamp": at(2.25), "x": 1.0}])
+    found = rows_of(pond, "/r/s/res=1h.series")
+    assert [row["timestamp.count"] for row in found] == [2, 2, 2]
+    if not columns:
+        assert [row["x.count"] for row in found] == [1, 1, 2]
+
+
+def test_a_series_of_times_alone_is_counted(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(h)} for h in (0, 0, 1)])
+    make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],
+         aggregations=[{"type": "count"}])  # fmt: skip
+    assert [row["timestamp.count"] for row in rows_of(pond, "/r/s/res=1h.series")] == [2, 1]
+
+
+def test_the_time_has_no_average(pond: Pond) -> None:
+    append(pond, "/s", [{"timestamp": at(0), "x": 1.0}])
+    make(pond, "/r", "temporal-reduce", in_pattern="/s", out_pattern="s", resolutions=["1h"],
+         aggregations=[{"type": "avg", "columns": ["timestamp"]}])  # fmt: skip
+    with pytest.raises(SchemaError, match="there is no avg of 'timestamp'"):
+        rows_of(pond, "/r/s/res=1h.series")
+
+
 def test_a_year_at_many_resolutions(pond: Pond) -> None:
     points = [{"name": "x", "components": [{"type": "line", "slope": 1}]}]
     year = {"start": "2023-01-01", "end": "2023-12-31T23:00", "interval": "1h"}
@@ -184,7 +211,7 @@ def test_a_link_is_read_like_a_path(pond: Pond) -> None:
         tx.make_link("/s2", "s1")
         tx.commit()
     make(pond, "/r", "temporal-reduce", in_pattern="/s*", out_pattern="s", resolutions=["1h"],
-         aggregations=[{"type": "sum"}, {"type": "count"}])  # fmt: skip
+         aggregations=[{"type": "sum"}, {"type": "count", "columns": ["x"]}])  # fmt: skip
     assert pond.read().derivation.reading("/").united("/s*").plan().count(engine="arrow") == 2
     assert rows_of(pond, "/r/s/res=1h.series") == [{"timestamp": at(0), "x.sum": 6, "x.count": 2}]
 

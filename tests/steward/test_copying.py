@@ -162,6 +162,36 @@ class TestInto:
         for name in ODD_NAMES:
             assert pond.read().read_bytes(f"/odd/{name}") == name.encode()
 
+    def test_patterns_match_directories_as_cp_does(self, pond: Pond, files: Path) -> None:
+        top = files / "top"
+        for name in ("a", "sub/b", "sub/deep/c", "sub x"):
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / name).write_bytes(name.encode())
+        (top / "empty").mkdir()
+        (top / "sub" / "linked").symlink_to(top / "a")
+        for pattern, wanted in (
+            ("*", ["a", "empty", "sub", "sub x", "sub/b", "sub/deep", "sub/deep/c", "sub/linked"]),
+            (
+                "**/*",
+                ["a", "empty", "sub", "sub x", "sub/b", "sub/deep", "sub/deep/c", "sub/linked"],
+            ),
+            ("s*", ["sub", "sub x", "sub/b", "sub/deep", "sub/deep/c", "sub/linked"]),
+            ("**", ["a", "b", "c", "linked", "sub x"]),
+        ):
+            target = f"/{len(pond['/'].scope.children())}"
+            with pond.write() as tx:
+                tx.make_directory(target)
+                tx.commit()
+            into(pond, f"host://{top}/{pattern}", f"{target}/")
+            found = [handle.path.removeprefix(f"{target}/") for handle in pond[target].glob("**/*")]
+            assert sorted(found) == wanted, pattern
+
+    def test_a_link_to_nothing_is_not_left_out(self, pond: Pond, files: Path) -> None:
+        (files / "links").mkdir()
+        (files / "links" / "gone").symlink_to(files / "nowhere")
+        error = refused(pond, lambda: into(pond, f"host://{files}/links/*", "/"))
+        assert "is a link to" in error.message
+
     def test_patterns(self, pond: Pond, files: Path) -> None:
         for name in ("a.csv", "b.csv", "c.txt"):
             (files / name).write_text(name)

@@ -41,10 +41,14 @@ NAME: Final = "temporal-reduce"
 
 
 class Aggregation(Config):
-    """One kind of aggregate over some columns; wildcards match names of columns."""
+    """One kind of aggregate over some columns; wildcards match names of columns.
+
+    Without columns it is all that can be aggregated like that. The time is one of them for `count`,
+    which counts the rows of a bucket by it.
+    """
 
     type: str
-    columns: list[str] = Field(default_factory=lambda: ["*"])
+    columns: list[str] | None = None
 
     @field_validator("type")
     @classmethod

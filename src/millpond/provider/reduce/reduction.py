@@ -87,17 +87,26 @@ class Reduction:
         return tuple(found)
 
     def _chosen(self, aggregation: Aggregation) -> list[Wanted]:
-        """What an aggregation means; a pattern leaves out what can't be aggregated like that."""
+        """Return what an aggregation means.
+
+        A pattern leaves out what can't be aggregated like that, and the time.
+        """
         kind, found = aggregation.type, []
         names = [name for name in self._input.names if name != self.time_column]
-        for pattern in aggregation.columns:
-            if pattern in names and not _fits(kind, pattern, self._input):
+        wanted = aggregation.columns
+        if wanted is None:
+            wanted = ["*"] if names or kind != "count" else []
+            wanted += [self.time_column] if kind == "count" else []
+        for pattern in wanted:
+            if pattern in self._input.names and not _fits(kind, pattern, self._input):
                 raise SchemaError(
                     f"{self.source.path}: there is no {kind} of {pattern!r}, a "
                     f"{self._input.field(pattern).type}",
                     hint="choose other columns, or cast it by a transform",
                 )
             chosen = [name for name in names if matching(pattern, name) is not None]
+            if pattern == self.time_column:
+                chosen = [pattern]
             if not chosen:
                 is_pattern = bool({"*", "?"} & set(pattern))
                 raise SchemaError(

@@ -7,6 +7,7 @@ themselves, are refused before anything is copied.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import stat
 from contextlib import contextmanager
@@ -42,10 +43,25 @@ class HostItem:
 
 
 def find_items(path: str) -> list[HostItem]:
-    """What a path or pattern names, directories with all that is in them, before what is below."""
+    """Return what a path or pattern names, directories with all that is in them, as `cp -r` does.
+
+    A directory comes before what is below it.
+    """
     plain = path.rstrip("/") or "/"
-    tops = [plain] if os.path.lexists(plain) else host_files(plain)
+    tops = [plain] if os.path.lexists(plain) else _matches(plain)
     return [item for top in tops for item in _walk(top)]
+
+
+def _matches(pattern: str) -> list[str]:
+    """Return the files and directories that a pattern matches, none of them below another one.
+
+    `**` at the end matches each file by itself, at any depth.
+    """
+    if pattern.rpartition("/")[2] == "**":
+        return host_files(pattern)
+    found = {name.rstrip("/") for name in glob.glob(pattern, recursive=True)}  # noqa: PTH207
+    tops = sorted(name for name in found if not found.intersection(map(str, Path(name).parents)))
+    return tops or host_files(pattern)  # which says what is there instead
 
 
 def _walk(top: str) -> Iterator[HostItem]:
