@@ -9,7 +9,7 @@ at: timestamp[us, tz=UTC]
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from millpond.base.errors import SchemaError
 from millpond.plan import types as t
@@ -81,6 +81,10 @@ def to_arrow_schema(schema: t.Struct) -> pa.Schema:
     return pa.schema([to_arrow_field(field) for field in schema.fields])
 
 
+_OTHER_MEANING: Final = ("pandas.period", "pandas.interval", "arrow.bool8")
+"""Extension types whose storage, read as what it is, would be other values."""
+
+
 def from_arrow(type_: pa.DataType) -> t.DataType:
     """The type of an Arrow type's values; one without a counterpart is an error.
 
@@ -123,6 +127,11 @@ def from_arrow(type_: pa.DataType) -> t.DataType:
     if at.is_struct(type_):
         return t.Struct(tuple(from_arrow_field(type_.field(i)) for i in range(type_.num_fields)))
     if isinstance(type_, pa.BaseExtensionType):
+        if type_.extension_name in _OTHER_MEANING:
+            raise SchemaError(
+                f"Arrow type {type_} has no counterpart: its numbers mean something else",
+                hint="cast it first, to a time or a string",
+            )
         return from_arrow(type_.storage_type)
     raise SchemaError(
         f"Arrow type {type_} has no counterpart",
@@ -139,6 +148,7 @@ def conform(table: pa.Table, schema: t.Struct) -> pa.Table:
     """The table with exactly the Arrow types of this schema: plain layouts, microseconds, UTC."""
     import pyarrow as pa
 
+    table = _without_views(table)
     target = to_arrow_schema(schema)
     if table.schema.equals(target, check_metadata=True):
         return table
@@ -148,6 +158,25 @@ def conform(table: pa.Table, schema: t.Struct) -> pa.Table:
         raise _misfit(table, target) or SchemaError(
             f"this table does not fit {_short(schema)}: {error}", hint="cast it before"
         ) from error
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries hold plain values: Arrow can't choose among views."""
+    import pyarrow as pa
+    import pyarrow.types as at
+
+    for position, field in enumerate(table.schema):
+        words = field.type.value_type if at.is_dictionary(field.type) else None
+        if words is not None and (at.is_string_view(words) or at.is_binary_view(words)):
+            plain = pa.large_string() if at.is_string_view(words) else pa.large_binary()
+            type_ = pa.dictionary(field.type.index_type, plain, ordered=field.type.ordered)
+            chunks = [
+                pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(plain))
+                for each in table.column(position).chunks
+            ]
+            column = pa.chunked_array(chunks, pa.dictionary(field.type.index_type, plain))
+            table = table.set_column(position, field.with_type(type_), column.cast(type_))
+    return table
 
 
 def _misfit(table: pa.Table, target: pa.Schema) -> SchemaError | None:

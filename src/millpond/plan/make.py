@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import SchemaError
 from millpond.plan.arguments import path_of, plan_of, schema_of, text_of, wrong
 from millpond.plan.arrow import conform, to_arrow_schema
+from millpond.plan.frames import check_alike, check_polars, is_pandas_frame, table_of_pandas
 from millpond.plan.sources import ListFiles, Stored, Values
 from millpond.plan.sqltext import check_sql
 from millpond.plan.streams import Sql
-from millpond.plan.types import is_integral
+from millpond.plan.types import DATE, is_integral
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def values(rows: Any, schema: AnySchema | None = None) -> Plan:
-    """Rows in memory: an Arrow table, anything with `__arrow_c_stream__`, or dictionaries.
+    """Rows in memory: an Arrow table, a frame of pandas or Polars, or dictionaries.
+
+    Anything with `__arrow_c_stream__` will do. A named index of pandas becomes columns.
 
     >>> values([{"a": 1}, {"a": 2}]).head(1).to_pylist(engine="arrow")
     [{'a': 1}]
@@ -34,9 +38,12 @@ def values(rows: Any, schema: AnySchema | None = None) -> Plan:
         table = rows
     elif isinstance(rows, pa.RecordBatch):
         table = pa.Table.from_batches([rows])
+    elif is_pandas_frame(rows):
+        table = table_of_pandas(rows)
     elif hasattr(rows, "__arrow_c_stream__"):
         table = _from_stream(rows)
     elif isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        check_polars(rows)
         hint = "columns by name are a table: values(pyarrow.table({...}))"
         raise wrong("values()", "a list of dictionaries or an Arrow table", rows, hint=hint)
     else:
@@ -47,10 +54,14 @@ def values(rows: Any, schema: AnySchema | None = None) -> Plan:
 def _from_stream(rows: Any) -> Any:
     import pyarrow as pa
 
+    check_polars(rows)
     try:
         return pa.table(rows)
     except (pa.ArrowException, TypeError) as error:
-        raise SchemaError(f"a {type(rows).__name__} is not a table: {error}") from error
+        raise SchemaError(
+            f"a {type(rows).__name__} is not a table: {error}",
+            hint="give a table or a frame, not one of its columns",
+        ) from error
 
 
 def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
@@ -62,24 +73,35 @@ def _from_dicts(rows: list[Any], schema: Struct | None) -> Any:
     if not (names if schema is None else schema.names):
         # Arrow counts rows by their columns; a table that had one still knows how many it has.
         return pa.table({"": pa.nulls(len(rows))}).select([])
+    columns = (
+        {} if schema is not None else {name: [row.get(name) for row in rows] for name in names}
+    )
+    for name, column in columns.items():
+        check_alike(column, f"column {name!r}")
     try:
         if schema is not None:
             _check_whole(rows, schema)
             return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema))
         # Arrow alone would take the names of the first row and drop all others.
-        return pa.table({name: [row.get(name) for row in rows] for name in names})
+        return pa.table(columns)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise SchemaError(f"these rows do not make a table: {error}") from error
 
 
 def _check_whole(rows: list[Any], schema: Struct) -> None:
-    """Refuse fractions in columns of whole numbers, which Arrow would cut off."""
+    """Refuse fractions among whole numbers and hours among dates, which Arrow would cut off."""
     for field in schema:
-        if is_integral(field.type):
-            for number, row in enumerate(rows):
-                value = row.get(field.name)
-                if isinstance(value, float) and not value.is_integer():
-                    raise SchemaError(f"row {number}: {value} in {field.name!r} is no {field.type}")
+        if not is_integral(field.type) and field.type != DATE:
+            continue
+        for number, row in enumerate(rows):
+            value = row.get(field.name)
+            is_fraction = isinstance(value, float) and not value.is_integer()
+            has_time = isinstance(value, dt.datetime) and value.time() != dt.time.min
+            if is_fraction or (has_time and field.type == DATE):
+                raise SchemaError(
+                    f"row {number}: {value} in {field.name!r} is not a {field.type}",
+                    hint="declare another type, or convert the value",
+                )
 
 
 def _names(rows: list[Any], schema: Struct | None) -> dict[str, None]:

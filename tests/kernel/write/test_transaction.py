@@ -394,7 +394,7 @@ def test_what_rows_may_be(tmp_path: Path) -> None:
     import pandas as pd  # type: ignore[import-untyped]
 
     table = new_table(tmp_path)
-    frame = pd.DataFrame({"id": [5], "site": ["p"]}, index=["label"])
+    frame = pd.DataFrame({"id": [5], "site": ["p"]})
     given = [
         [{"id": 1}],
         pa.table({"site": ["x"], "id": pa.array([2], pa.int8())}),

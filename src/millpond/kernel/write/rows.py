@@ -14,6 +14,7 @@ import pyarrow.types as at
 
 from millpond.base.errors import SchemaError
 from millpond.plan.arrow import to_arrow, to_arrow_schema
+from millpond.plan.frames import check_polars, is_pandas_frame, table_of_pandas
 from millpond.plan.node import Plan
 from millpond.plan.types import (
     DATE,
@@ -67,8 +68,8 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         yield from data.execute(engine=engine)
     elif isinstance(data, pa.RecordBatch):
         yield data
-    elif type(data).__module__.startswith("pandas.") and hasattr(data, "columns"):
-        yield from _from_pandas(data, schema).to_batches()
+    elif is_pandas_frame(data):
+        yield from table_of_pandas(data).to_batches()
     elif hasattr(data, "__arrow_c_stream__"):
         yield from _stream(data)
     elif hasattr(data, "toArrow"):  # a DataFrame of Spark
@@ -90,16 +91,8 @@ def _source(data: Any, schema: Struct, engine: str | Executor) -> Iterator[pa.Re
         raise _no_rows(data, "give an Arrow table, a plan, a DataFrame or a list of dictionaries")
 
 
-def _from_pandas(frame: Any, schema: Struct) -> pa.Table:
-    """A frame's columns, and its index where that is a column of the table."""
-    index = any(name in schema for name in frame.index.names)
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=index)
-    except (pa.ArrowException, ValueError) as error:
-        raise SchemaError(f"Arrow can't take this frame: {error}", hint="cast it first") from error
-
-
 def _stream(data: Any) -> pa.RecordBatchReader:
+    check_polars(data)
     try:
         return pa.RecordBatchReader.from_stream(data)
     except pa.ArrowInvalid as error:
@@ -342,9 +335,12 @@ def _may_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _misfit(array: pa.Array, type_: DataType, where: str, why: str) -> SchemaError:
+    hint = "cast it, or change the table's schema first"
+    if "lose data" in why:
+        hint = "round it to microseconds first"
     return SchemaError(
         f"the column {where!r} is {array.type} in the rows and {type_} in the table: {why}",
-        hint="cast it, or change the table's schema first",
+        hint=hint,
     )
 
 

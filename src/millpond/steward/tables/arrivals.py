@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from millpond.base.errors import PathTypeError
+from millpond.base.errors import PathTypeError, SchemaError
 from millpond.plan.node import Plan
 
 if TYPE_CHECKING:
@@ -26,23 +26,33 @@ class Arrival:
 
 
 def arrival(rows: Any, *, path: str, engine_for: Callable[[Plan], str | Executor]) -> Arrival:
-    """A plan, a handle, a DataFrame of Spark or pandas, Arrow, dictionaries."""
+    """Return rows that are a plan, a handle, a frame, Arrow, or dictionaries."""
     import pyarrow as pa
 
-    from millpond.plan.arrow import from_arrow_schema
+    from millpond.plan.arrow import conform, from_arrow_schema
+    from millpond.plan.frames import check_polars, is_pandas_frame, table_of_pandas
     from millpond.plan.make import values
 
     if isinstance(rows, Plan):
         # The engine of the table would read rows; that of the plan may have to be another.
         return Arrival(rows.schema, _executed(rows, engine_for))
-    if type(rows).__module__.partition(".")[0] == "pandas" and hasattr(rows, "columns"):
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if is_pandas_frame(rows):
+        rows = table_of_pandas(rows)
+        schema = from_arrow_schema(rows.schema)
+        return Arrival(schema, conform(rows, schema))
+    check_polars(rows)
     if hasattr(rows, "toArrow"):  # a DataFrame of Spark
         rows = rows.toArrow()
     if isinstance(rows, pa.Table | pa.RecordBatch):
         return Arrival(from_arrow_schema(rows.schema), rows)
     if hasattr(rows, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(rows)
+        try:
+            reader = pa.RecordBatchReader.from_stream(rows)
+        except pa.ArrowException as error:
+            raise SchemaError(
+                f"a {type(rows).__name__} is not a table: {error}",
+                hint="give a table or a frame, not one of its columns",
+            ) from error
         return Arrival(from_arrow_schema(reader.schema), reader)
     if isinstance(rows, list | tuple):
         plan = values(list(rows))
