@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from millpond.kernel.open import SnapshotBuilder
     from millpond.kernel.scan import Scan, ScanBuilder
+    from millpond.kernel.segment import LogFile
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.table import DeltaTable, delta_table
     from millpond.kernel.waiting import AsyncStateMachine
@@ -28,6 +29,7 @@ _HOMES = {
     "AsyncStateMachine": "waiting",
     "Consume": "machine",
     "DeltaTable": "table",
+    "LogFile": "segment",
     "PartialResult": "machine",
     "Scan": "scan",
     "ScanBuilder": "scan",
@@ -45,6 +47,7 @@ __all__ = [
     "AsyncStateMachine",
     "Consume",
     "DeltaTable",
+    "LogFile",
     "PartialResult",
     "Scan",
     "ScanBuilder",

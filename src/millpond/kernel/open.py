@@ -54,13 +54,14 @@ class Wanted:
 
     version: int | None = None
     millis: int | None = None
-    log_tail: tuple[LogFile, ...] = ()
+    log_tail: tuple[LogFile, ...] | None = None
+    """An empty one is a catalog's answer, too: all commits are published. None is no answer."""
     listed: tuple[LogFile, ...] = ()
     """What a listing would give, where that is known."""
 
     def builder(self, table: str) -> LogSegmentBuilder:
         """An empty builder for this request."""
-        return LogSegmentBuilder(table, max_version=self.version, log_tail=self.log_tail)
+        return LogSegmentBuilder(table, max_version=self.version, log_tail=self.log_tail or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +87,11 @@ class SnapshotBuilder:
         return replace(self, wanted=replace(self.wanted, version=None, millis=millis))
 
     def with_log_tail(self, commits: Sequence[LogFile]) -> SnapshotBuilder:
-        """Ratified commits that a catalog gives; they count from the first of them on."""
-        tail = tuple(sorted(commits, key=lambda file: file.name.version))
-        versions = [file.name.version for file in tail]
-        if versions and versions != list(range(versions[0], versions[0] + len(versions))):
-            raise CorruptLogError(
-                f"a catalog's log tail has gaps: {versions}",
-                table=str(self.location),
-                hint="give every ratified commit from the first of them on",
-            )
+        """Take the ratified commits that a catalog gives; they count from the first of them on.
+
+        A catalog whose commits are all published gives none of them: an empty list.
+        """
+        tail = checked_tail(commits, str(self.location))
         return replace(self, wanted=replace(self.wanted, log_tail=tail))
 
     def with_listing(self, files: Sequence[LogFile]) -> SnapshotBuilder:
@@ -117,6 +114,26 @@ class SnapshotBuilder:
     def build(self, engine: str | Executor = "arrow") -> Snapshot:
         """Run the machine."""
         return self.machine(engine).run_to_terminal()
+
+
+def checked_tail(commits: Sequence[LogFile], table: str) -> tuple[LogFile, ...]:
+    """Return a catalog's commits, oldest first; refuse gaps and what is not a commit."""
+    tail = tuple(sorted(commits, key=lambda file: file.name.version))
+    versions = [file.name.version for file in tail]
+    if versions and versions != list(range(versions[0], versions[0] + len(versions))):
+        raise CorruptLogError(
+            f"a catalog's log tail has gaps: {versions}",
+            table=table,
+            hint="give every ratified commit from the first of them on",
+        )
+    other = next((file for file in tail if file.name.kind != "commit"), None)
+    if other is not None:
+        raise CorruptLogError(
+            f"{other.path} in a catalog's log tail is a {other.name.kind}, not a commit",
+            table=table,
+            hint="give commits alone",
+        )
+    return tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +220,15 @@ class Goal:
             from millpond.kernel.times import CommitTimes
 
             return Consume(CommitTimes(snapshot.table, self.wanted, self.commits, snapshot))
-        if is_catalog_managed(snapshot.protocol) and not self.wanted.log_tail:
+        if is_catalog_managed(snapshot.protocol) and self.wanted.log_tail is None:
             from millpond.base.errors import UnsupportedFeatureError
 
             raise UnsupportedFeatureError(
                 f"{snapshot.table} is managed by a catalog, which alone knows its latest commits",
                 table=snapshot.table,
                 features=("catalogManaged",),
-                hint="give the catalog's ratified commits: "
-                "SnapshotBuilder(location).with_log_tail(…)",
+                hint="give the commits that the catalog has ratified and not published, or an "
+                "empty list: SnapshotBuilder(location).with_log_tail([…]), update(log_tail=[…])",
             )
         snapshot.check_readable()
         return Terminus(snapshot)
@@ -320,16 +337,18 @@ class UpdateLog(BasePhase):
         builder = self.wanted.builder(self.table)
         builder.add(rows)
         last = old.commits[-1] if old.commits else old.checkpoint_commit
-        seen = builder.commits.get(old.version)
+        tail = {file.name.version: file for file in builder.log_tail}
+        seen = tail.get(old.version) or builder.commits.get(old.version)
         if last is not None and not (seen is not None and _same(seen, last)):
             return Consume(ReadHint(self.table, self.wanted))
         for file in (*old.commits, *((old.checkpoint_commit,) if old.checkpoint_commit else ())):
-            builder.commits.setdefault(file.name.version, file)
+            if file.name.version not in tail:
+                builder.commits.setdefault(file.name.version, file)
         for file in (*old.compactions, *(old.checkpoint.files if old.checkpoint else ())):
             builder.add_file(file)
         segment = builder.build()
         if segment.version <= old.version:
-            return Terminus(self.snapshot)
+            return Goal(self.wanted).reached(self.snapshot)
         new = range(segment.version, old.version, -1)
         if any(version not in builder.commits for version in new):
             return Consume(ProtocolMetadata(self.table, segment, Goal(self.wanted)))

@@ -15,7 +15,7 @@ from millpond.base.errors import (
     TableNotFoundError,
     VersionNotFoundError,
 )
-from millpond.kernel.names import LOG_DIRECTORY, LogName, file_name, parse_name
+from millpond.kernel.names import LOG_DIRECTORY, LogName, file_name, parse_name, parse_staged_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,13 +24,33 @@ if TYPE_CHECKING:
 
 
 class LogFile(NamedTuple):
-    """A file of the log: where it is, what its name says, how large and old it is."""
+    """A file of the log: where it is, what its name says, how large and old it is.
+
+    A catalog that manages a table gives its commits as such: `LogFile.at(path, size=…)`.
+    """
 
     path: str
     name: LogName
     size: int
     modified: int
     """Milliseconds since the epoch."""
+
+    @classmethod
+    def at(cls, path: str, *, size: int, modified: int = 0) -> LogFile:
+        """Return a file of a log by its whole path or URL, as a catalog names it.
+
+        >>> LogFile.at("/t/_delta_log/00000000000000000003.json", size=120).name.version
+        3
+        """
+        found = parse_name(file_name(path)) or parse_staged_name(file_name(path))
+        if found is None:
+            raise CorruptLogError(
+                f"{path} has no name of a file of a log",
+                table=path.rpartition(f"/{LOG_DIRECTORY}/")[0],
+                path=path,
+                hint="such as _delta_log/00000000000000000003.json, or one in _staged_commits",
+            )
+        return cls(path, found, size, modified)
 
     @property
     def is_json(self) -> bool:

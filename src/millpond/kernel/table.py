@@ -12,7 +12,7 @@ from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
 from millpond.kernel.engines import log_engine, row_engine
 from millpond.kernel.machine import Consume, StateMachine
-from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted
+from millpond.kernel.open import SnapshotBuilder, UpdateLog, Wanted, checked_tail
 from millpond.kernel.scan import FILE_COLUMNS, Scan, ScanBuilder, incremental_machine
 from millpond.kernel.settings import ListCommits, ReadSettings, TableSettings
 from millpond.plan.arguments import whole_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from millpond.kernel.actions import AppTransaction, DomainMetadata, Metadata, Protocol
     from millpond.kernel.changes import TableChanges
     from millpond.kernel.data import TableScan
+    from millpond.kernel.segment import LogFile
     from millpond.kernel.snapshot import Snapshot
     from millpond.kernel.write.transaction import Transaction
     from millpond.plan.executor import Executor
@@ -200,16 +201,26 @@ class DeltaTable:
 
         return Transaction(self, **how)
 
-    def update(self, *, engine: str | Executor = "auto") -> DeltaTable:
-        """The newest version; only what is new is read. This object stays as it is."""
-        start = Consume(UpdateLog(self.location, self.snapshot, Wanted()))
+    def update(
+        self, *, log_tail: Sequence[LogFile] | None = None, engine: str | Executor = "auto"
+    ) -> DeltaTable:
+        """Return the newest version; only what is new is read. This object stays as it is.
+
+        `log_tail` is the answer of the catalog that manages the table, as in `SnapshotBuilder`:
+        its ratified commits that are not published; none if all are.
+        """
+        tail = None if log_tail is None else checked_tail(log_tail, self.location)
+        start = Consume(UpdateLog(self.location, self.snapshot, Wanted(log_tail=tail)))
         machine: StateMachine[Snapshot] = StateMachine(
             start, self.files_engine(engine), table=self.location
         )
         found = machine.run_to_terminal()
         if found.metadata.id != self.metadata.id:
             # Another table in its place: what the reader has kept of this one's log is not that's.
-            return delta_table(self.location, engine=engine, settings=self.settings)
+            builder = SnapshotBuilder(self.location)
+            builder = builder if log_tail is None else builder.with_log_tail(log_tail)
+            reader = self.log_engine(engine)
+            return DeltaTable(builder.build(reader), self.settings, reader)
         return self if found is self.snapshot else DeltaTable(found, self.settings, self._reader)
 
 

@@ -32,6 +32,7 @@ from millpond.base.errors import (
 )
 from millpond.base.store import open_store
 from millpond.kernel.open import SnapshotBuilder
+from millpond.kernel.segment import LogFile
 from millpond.kernel.table import DeltaTable, delta_table
 from millpond.kernel.write import clean_log, compact_log, publish_commit, write_checkpoint
 
@@ -275,6 +276,38 @@ def test_staging_minds_app_transactions(tmp_path: Path) -> None:
     with pytest.raises(RepeatedTransactionError):
         tx.stage()
     assert data_files(tmp_path) == set()
+
+
+def test_a_catalog_may_have_published_all_commits(tmp_path: Path) -> None:
+    table = new_table(tmp_path, configuration=MANAGED)
+    first = staged_append(table, 1)
+    store = open_store(tmp_path)
+    publish_commit(store, first)
+    opened = DeltaTable(SnapshotBuilder(tmp_path).with_log_tail([]).build())
+    assert (opened.version, id_list(ours(opened))) == (1, [1])
+    assert opened.update(log_tail=[]).snapshot is opened.snapshot
+    with pytest.raises(UnsupportedFeatureError, match="managed by a catalog") as failure:
+        opened.update()
+    assert "update(log_tail=" in (failure.value.hint or "")
+    second = staged_append(opened, 2)
+    place = f"{opened.location}/{second.path}"
+    newer = opened.update(log_tail=[LogFile.at(place, size=second.size)])
+    assert (newer.version, id_list(ours(newer))) == (2, [1, 2])
+    assert newer.update(log_tail=[LogFile.at(place, size=second.size)]).version == 2
+    publish_commit(store, second)
+    newer = newer.update(log_tail=[])
+    assert (newer.version, id_list(ours(newer))) == (2, [1, 2])
+    third = staged_append(newer, 3)
+    assert id_list(ours(newer.update(log_tail=[third.ratified()]))) == [1, 2, 3]
+    assert id_list(ours(newer.update(log_tail=[]))) == [1, 2]
+    at_first = SnapshotBuilder(tmp_path).with_log_tail([]).at_version(1).build()
+    assert id_list(ours(DeltaTable(at_first))) == [1]
+    moment = SnapshotBuilder(tmp_path).with_log_tail([]).at_timestamp(2**42).build()
+    assert moment.version == 2
+    with pytest.raises(CorruptLogError, match="no name of a file of a log"):
+        LogFile.at("/t/_delta_log/3.json", size=1)
+    with pytest.raises(CorruptLogError, match="is a checksum, not a commit"):
+        opened.update(log_tail=[LogFile.at(f"/t/_delta_log/{3:020}.crc", size=1)])
 
 
 def test_a_managed_table_needs_its_tail(tmp_path: Path) -> None:
