@@ -357,7 +357,10 @@ class TableChanges:
         """The changed rows as a DataFrame."""
         from millpond.kernel.data import to_dataframe
 
-        return to_dataframe(self.plan(), session)
+        try:
+            return to_dataframe(self.plan(), session)
+        except SourceError as error:
+            raise _told(self.table.location, error) from error
 
     def explain(self, *, phases: bool = False, engine: str | Executor = "auto", **how: Any) -> str:
         """The plan of the rows; with `phases`, how their files were found, too."""

@@ -338,8 +338,14 @@ class TableScan:
         )
 
     def to_spark(self, session: SparkSession | None = None) -> DataFrame:
-        """The rows as a DataFrame over Spark's own Parquet reader."""
-        return to_dataframe(self.plan(), session)
+        """Return the rows as a DataFrame over Spark's own Parquet reader.
+
+        A live file that is not there is an error now; one that goes later, Spark reports itself.
+        """
+        try:
+            return to_dataframe(self.plan(), session)
+        except SourceError as error:
+            raise missing_file(self.table.location, error) from error
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         import pyarrow as pa
