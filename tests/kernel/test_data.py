@@ -34,6 +34,7 @@ from millpond.base.errors import (
     PlanError,
     SchemaError,
     SourceError,
+    StaleChecksumError,
 )
 from millpond.kernel.actions import Metadata, Protocol
 from millpond.kernel.data import (
@@ -479,3 +480,38 @@ def test_spark_reads_without_python(tmp_path: Path, spark: SparkSession) -> None
     assert sorted(row.n for row in found.collect()) == left
     found = delta_table(tables["mapped"]).scan().to_spark(spark)
     assert sorted(tuple(row) for row in found.collect()) == [(1, "here"), (2, "here")]
+
+
+@pytest.mark.spark
+def test_a_data_file_that_is_gone_is_the_same_error_for_a_dataframe(tmp_path: Path) -> None:
+    begin(tmp_path, numbers(tmp_path, "a.parquet", 1), add("gone.parquet"))
+    table = delta_table(tmp_path)
+    for make in (table.scan().to_spark, table.scan(["n"]).to_spark):
+        with pytest.raises(DataFileMissingError, match=r"gone\.parquet is a live file of"):
+            make()
+
+
+@pytest.mark.spark
+def test_a_stale_checksum_of_hadoop_is_no_damage(tmp_path: Path, spark: Any) -> None:
+    """Another writer than Hadoop's client leaves a hidden file with the checksum of old bytes."""
+    begin(tmp_path, numbers(tmp_path, "a.parquet", 1, 2))
+    files = [tmp_path / "a.parquet", *(tmp_path / "_delta_log").iterdir()]
+    for file in files:
+        stale = b"crc\x00\x00\x00\x02\x00" + b"\x01\x02\x03\x04" * 20
+        file.with_name(f".{file.name}.crc").write_bytes(stale)
+    table = delta_table(tmp_path, engine="spark")
+    assert table.files(engine="spark").to_arrow().num_rows == 1
+    assert table.scan().to_arrow(engine="spark")["n"].to_pylist() == [1, 2]
+    # In a session that somebody else has started, it is said what does not fit what.
+    jvm = spark._jvm
+    conf = spark._jsc.hadoopConfiguration()
+    local = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), conf)
+    local.setVerifyChecksum(True)
+    try:
+        with pytest.raises(CorruptLogError, match="does not fit Hadoop's checksum of it") as found:
+            table.files(engine="spark").to_arrow()
+        assert "remove .00000000000000000000.json.crc" in (found.value.hint or "")
+        with pytest.raises(StaleChecksumError, match=r"/a\.parquet does not fit"):
+            table.scan().plan().to_arrow(engine="spark")
+    finally:
+        local.setVerifyChecksum(False)

@@ -21,7 +21,8 @@
     │   ├── RunCancelledError                 the run was stopped before its end
     │   ├── EvaluationError (ArithmeticError) overflow, division by zero, a bad cast: data decides
     │   └── SourceError                       a file that a plan names is missing or unreadable
-    │       └── DamagedFileError (IntegrityError)    it does not hold what was written
+    │       ├── DamagedFileError (IntegrityError)    it does not hold what was written
+    │       └── StaleChecksumError            Hadoop's checksum beside it is of another content
     ├── DeltaError (RuntimeError)             a Delta table can't be read or written
     │   ├── TableNotFoundError (FileNotFoundError)   there is no log
     │   ├── VersionNotFoundError (LookupError)       the log does not reach this version or time
@@ -281,6 +282,23 @@ class SourceError(EngineError):
         super().__init__(message, engine=engine, hint=hint)
         self.path = path
         self.missing = missing
+
+
+class StaleChecksumError(SourceError):
+    """A file does not fit the checksum that Hadoop's client keeps in a hidden file beside it.
+
+    Whoever writes the file without that client leaves the checksum of the old content there.
+    """
+
+    def __init__(self, *, engine: str, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        super().__init__(
+            f"{path} does not fit Hadoop's checksum of it in {folder}/.{name}.crc",
+            engine=engine,
+            path=path,
+            hint=f"if another program has written {name} since, remove .{name}.crc; otherwise "
+            "the file is damaged: restore it from a backup",
+        )
 
 
 class BudgetExceededError(MillpondError, MemoryError):

@@ -7,7 +7,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from millpond.base.errors import CheckpointError, CorruptLogError, MillpondError, SourceError
+from millpond.base.errors import (
+    CheckpointError,
+    CorruptLogError,
+    MillpondError,
+    SourceError,
+    StaleChecksumError,
+)
 from millpond.kernel.names import (
     LOG_DIRECTORY,
     SIDECARS,
@@ -181,6 +187,8 @@ def log_error(table: str, error: MillpondError) -> MillpondError:
     """An unreadable file of a log by what it is, and what still works without it."""
     if not isinstance(error, SourceError) or f"/{LOG_DIRECTORY}/" not in error.path:
         return error
+    if isinstance(error, StaleChecksumError):
+        return CorruptLogError(error.message, table=table, path=error.path, hint=error.hint)
     name = file_name(error.path)
     parsed = parse_name(name) or parse_staged_name(name)
     is_sidecar = f"/{SIDECARS}/" in error.path

@@ -18,6 +18,7 @@ from millpond.base.errors import (
     MillpondError,
     SourceError,
     SqlError,
+    StaleChecksumError,
 )
 from millpond.base.unsaid import cause_of
 from millpond.engine.spark.evaluation import evaluation_error
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _ENGINE = "spark"
 
+_CHECKSUM = re.compile(r"ChecksumException: Checksum error: (.+?) at \d+ exp: ")
 # Conditions (the part before the first dot) that a value in the data raises.
 _EVALUATION = frozenset(
     {
@@ -115,6 +117,9 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         said = "\n".join(texts)
         given = _parameters(error)
         return evaluation_error(condition, given, said=message, text=said, plan=plan)
+    for text in texts:
+        if found := _CHECKSUM.search(text):
+            return StaleChecksumError(engine=_ENGINE, path=_plain_path(found[1]))
     if family in _SOURCE and _NO_COLUMNS in message:
         path = _source_path(error, texts)
         hint = "leave the file out, or write it with a column"

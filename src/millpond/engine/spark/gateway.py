@@ -179,7 +179,20 @@ def _start_session(conf: Mapping[str, str]) -> SparkSession:
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     # PySpark's own handler of Ctrl-C speaks to the JVM in the middle of a call: it has to go again.
     with held_interrupt():
-        return SparkSession(SparkContext(conf=spark_conf))
+        session = SparkSession(SparkContext(conf=spark_conf))
+        _believe_no_checksums(session)
+        return session
+
+
+def _believe_no_checksums(session: SparkSession) -> None:
+    """Turn off Hadoop's checksums of local files: hidden files, which other writers leave stale.
+
+    Files of ours carry hashes of themselves. The JVM keeps one client of local files for all.
+    """
+    jvm: Any = session._jvm
+    conf = session._jsc.hadoopConfiguration()
+    local = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), conf)
+    local.setVerifyChecksum(False)
 
 
 @contextlib.contextmanager
