@@ -114,7 +114,7 @@ def test_every_way_out(cli: Cli, files: Path, tmp_path: Path) -> None:
         (("./files/a.txt", "/x", "/y"), 2, "one after the other"),
         (("host+series://./files/s.csv", "/s"), 12, "is not Parquet"),
         (("host+csv://./files/s.csv", "/s"), 8, "host+csv+table://"),
-        (("host+csv+series://./files/a.txt", "/s"), 12, "a.txt"),
+        (("host+csv+series://./files/a.txt", "/s"), 4, "a series needs a column with its time"),
         (("csv:///a", "/b"), 8, "csv+table:///a"),
         (("csv:///a", "./b"), 8, "name the path alone: /a"),
         (("/a", "csv:///b"), 2, "name the path alone: /b"),

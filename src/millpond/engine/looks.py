@@ -27,6 +27,15 @@ _LOOKS: Final[dict[t.DataType, str]] = {
     t.TIMESTAMP_NTZ: rf"{_DAY}(?:{_CLOCK})?",
     t.TIMESTAMP: rf"{_DAY}{_CLOCK}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})",
 }
+_PLAIN_TIME: Final = r"[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+_PLAIN_DAY: Final = r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}"
+_PLAIN: Final[dict[t.DataType, str]] = {
+    t.LONG: rf"-?{_WHOLE}",
+    t.DOUBLE: rf"-?(?:{_WHOLE}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?",
+    t.DATE: _PLAIN_DAY,
+    t.TIMESTAMP_NTZ: _PLAIN_DAY + _PLAIN_TIME,
+    t.TIMESTAMP: f"{_PLAIN_DAY}{_PLAIN_TIME}Z",
+}
 GUESSED: Final = tuple(_LOOKS)
 """The types that are guessed besides decimals, in the order in which they are tried."""
 TIMES: Final[tuple[t.DataType, ...]] = (t.DATE, t.TIMESTAMP_NTZ, t.TIMESTAMP)
@@ -46,6 +55,12 @@ def look_of(type_: t.DataType) -> str | None:
     """
     pattern = _of_decimal(type_) if isinstance(type_, t.Decimal) else _LOOKS.get(type_)
     return None if pattern is None else around(pattern)
+
+
+def plain_look_of(type_: t.DataType) -> str | None:
+    """Return the pattern of most of those texts: without spaces and signs, times in full."""
+    pattern = _PLAIN.get(type_)
+    return None if pattern is None else rf"^(?:{pattern})\z"
 
 
 def around(pattern: str) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.engine.arrow.eval.parse import from_text
-from millpond.engine.looks import EXACT, EXACT_PLAIN, NOT_ZERO, look_of
+from millpond.engine.looks import EXACT, EXACT_PLAIN, NOT_ZERO, look_of, plain_look_of
 from millpond.plan.arrow import to_arrow
 from millpond.plan.types import DOUBLE, NULL, STRING
 
@@ -36,10 +36,23 @@ def read_texts(texts: pa.Array, type_: DataType, *, guessed: bool = False) -> Re
     if type_ == NULL:
         is_empty = texts.null_count == len(texts)
         return Read(pa.nulls(len(texts)), None if is_empty else _first(texts.is_valid()))
+    if guessed and (plain := _read_plain(texts, type_)) is not None:
+        return Read(plain, _first_changed(texts, plain) if type_ == DOUBLE else None)
     values = from_text(texts, type_).cast(to_arrow(type_))
     if values.null_count > texts.null_count:
         return Read(values, _first(pc.and_(values.is_null(), texts.is_valid())))
     return Read(values, _first_unlike(texts, values, type_) if guessed else None)
+
+
+def _read_plain(texts: pa.Array, type_: DataType) -> pa.Array | None:
+    """Read texts that pyarrow reads as casts do, in one go; None if some are in another form."""
+    pattern = plain_look_of(type_)
+    if pattern is None or pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
+        return None
+    try:
+        return texts.cast(to_arrow(type_))
+    except pa.ArrowInvalid:
+        return None  # there is no such number or day
 
 
 def _first_unlike(texts: pa.Array, values: pa.Array, type_: DataType) -> int | None:
@@ -49,8 +62,11 @@ def _first_unlike(texts: pa.Array, values: pa.Array, type_: DataType) -> int | N
     alike = pc.match_substring_regex(texts, look)
     if pc.all(alike).as_py() is False:
         return _first(pc.invert(alike))
-    if type_ != DOUBLE:
-        return None
+    return _first_changed(texts, values) if type_ == DOUBLE else None
+
+
+def _first_changed(texts: pa.Array, values: pa.Array) -> int | None:
+    """Return the position of the first number that is another one as a double."""
     # Few numbers are so large, or zero: only those are looked at closely.
     size = pc.abs(values)
     odd = pc.or_(pc.greater_equal(size, float(EXACT)), pc.equal(size, 0.0))
