@@ -6,10 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner
+from tests.rights import without_rights
 
+import millpond as mp
 from millpond.cli.main import main, pond
 from millpond.cli.table import COMMANDS
 
@@ -48,6 +52,59 @@ def test_secrets_are_never_shown() -> None:
         answer = run(*flags, "settings", MILLPOND_STORE_SECRET_ACCESS_KEY=secret)
         assert answer.returncode == 0, answer.stderr
         assert secret not in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize("path", ["s3://bucket/pond", "s3://bucket/pond/"])
+def test_a_store_that_can_not_be_reached(path: str) -> None:
+    env = {
+        "MILLPOND_STORE_ENDPOINT": "http://127.0.0.1:9",
+        "MILLPOND_STORE_ALLOW_HTTP": "true",
+        "MILLPOND_STORE_REGION": "us-east-1",
+        "MILLPOND_STORE_ACCESS_KEY_ID": "a",
+        "MILLPOND_STORE_SECRET_ACCESS_KEY": "b",
+    }
+    answer = run("--pond", path, "list", **env)
+    assert answer.returncode == 11
+    assert "can't be reached" in answer.stderr
+    assert "hint: check store.endpoint, store.region and the network" in answer.stderr
+
+
+def test_arguments_and_variables_that_are_not_utf8(tmp_path: Path) -> None:
+    place = str(tmp_path / "pond")
+    assert run("init", place, USER="\udcff").returncode == 0
+    assert run("--pond", place, "mkdir", "/a", USER="\udcff").returncode == 0
+    for words, code in (
+        (["restore", "/\udc80"], 6),
+        (["mkdir", "/\udc80"], 8),
+        (["-v", "a=\udc80", "mkdir", "/b"], 0),
+        (["sql", "select '\udc80'"], 4),
+    ):
+        answer = run("--pond", place, *words)
+        assert answer.returncode == code, answer.stderr
+        assert "Traceback" not in answer.stderr
+    kinds = mp.open(place).control.recent(20)
+    assert [found.state for found in kinds] == ["completed", "failed", "failed", "completed"]
+    assert mp.open(place).control.detail(1).transaction.environment["USER"] == "\\xff"
+
+
+@pytest.mark.parametrize("top", ["tables", "data"])
+def test_no_access_to_a_part_of_a_pond(tmp_path_factory: pytest.TempPathFactory, top: str) -> None:
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        place = Path(directory, "pond")
+        made = mp.create(str(place))
+        with made.write() as tx:
+            tx.write_table("/t", [{"a": 1}])
+            tx.commit()
+        assert CliRunner().invoke(pond, ["--pond", str(place), "cat", "/t"]).exit_code == 0
+        (place / top).chmod(0)
+        try:
+            with without_rights():
+                answer = CliRunner().invoke(pond, ["--pond", str(place), "cat", "/t"])
+        finally:
+            (place / top).chmod(0o755)
+        assert answer.exit_code == 11, answer.stderr
+        assert "hint: check" in answer.stderr
 
 
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:

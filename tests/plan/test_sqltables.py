@@ -43,6 +43,8 @@ def test_queries_over_their_inputs(text: str) -> None:
             18,
         ),
         ("SELECT * FROM one.two.three.four", "one.two.three.four is no input", 15),
+        ("SELECT * FROM ? s", "? is not the name of a table", 17),
+        ("FROM ${x}s", "${x} is not the name of a table", 10),
     ],
 )
 def test_what_is_no_input_is_pointed_at(text: str, said: str, column: int) -> None:

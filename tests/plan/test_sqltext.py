@@ -58,6 +58,24 @@ def test_an_open_quote_is_refused() -> None:
         check_sql("SELECT 'abc")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", "SELECT (", "SELECT 1; SELECT 2", "SELECT 'a", "SELECT /* a", "SELECT a FROM t )",
+     "DROP TABLE t", "SELECT '\udcff'", "SELECT " + "(" * 5000 + "1" + ")" * 5000],
+    ids=range(9),
+)  # fmt: skip
+def test_each_refusal_has_a_hint(text: str) -> None:
+    with pytest.raises(SqlError) as error:
+        check_sql(text)
+    assert error.value.hint
+    str(error.value).encode("utf-8", "backslashreplace")
+
+
+def test_what_is_not_unicode_is_pointed_at() -> None:
+    with pytest.raises(SqlError, match="not valid Unicode at line 2, column 3"):
+        check_sql("SELECT\n '\udcff'")
+
+
 def test_nesting_without_end_is_refused() -> None:
     with pytest.raises(SqlError, match="nested too deeply"):
         check_sql("SELECT " + "(" * 5000 + "1" + ")" * 5000)

@@ -52,6 +52,20 @@ def is_sensitive(text: str) -> bool:
     return _SENSITIVE.search(text) is not None
 
 
+def storable(text: str) -> str:
+    r"""Return a text as UTF-8 can hold it: bytes of arguments that are not UTF-8 are shown as \xNN.
+
+    >>> storable("weir"), storable("weir\udcff"), storable("\ud800")
+    ('weir', 'weir\\xff', '\\ud800')
+    """
+    if text.isascii():
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+
+
 def safe_urls(text: str) -> str:
     """Return a text in which URLs show no user, no password and no signature.
 
@@ -74,7 +88,7 @@ def safe_text(text: str) -> str:
     >>> safe_text("password=hush"), safe_text("site=north")
     ('password=***', 'site=north')
     """
-    return _PAIR.sub(rf"\1{HIDDEN}", safe_urls(text))
+    return _PAIR.sub(rf"\1{HIDDEN}", safe_urls(storable(text)))
 
 
 def safe_args(args: Sequence[str]) -> list[str]:
@@ -87,7 +101,7 @@ def safe_args(args: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     before = ""
-    for arg in args:
+    for arg in map(storable, args):
         alone = _ALONE.fullmatch(arg)  # then the value is all that follows
         name, equals, _ = arg.partition("=")
         if before == _VARIABLE or (arg.startswith(_VARIABLE) and arg != _VARIABLE):

@@ -11,6 +11,7 @@ from millpond.base import errors
 
 OTHER: Final = 1
 USAGE: Final = 2
+STORAGE: Final = 11
 INTERRUPTED: Final = 130
 """128 and the number of SIGINT, as shells say it."""
 BROKEN_PIPE: Final = 141
@@ -36,7 +37,7 @@ KINDS: Final[tuple[tuple[type[errors.MillpondError], int], ...]] = (
     (errors.CorruptLogError, 10),
     (errors.DataFileMissingError, 10),
     (errors.DeletionVectorError, 10),
-    (errors.StoreError, 11),
+    (errors.StoreError, STORAGE),
     (errors.EngineError, 12),
     (errors.BudgetExceededError, 13),
 )
@@ -53,7 +54,7 @@ MEANINGS: Final[dict[int, str]] = {
     8: "the path can't be used like this",
     9: "another writer changed the same thing",
     10: "stored data is damaged",
-    11: "storage failed: access, space, network",
+    STORAGE: "storage failed: access, space, network",
     12: "an engine failed",
     13: "it needs more than its budget",
     INTERRUPTED: "interrupted",
@@ -67,4 +68,17 @@ def exit_code(error: BaseException) -> int:
     >>> exit_code(errors.PathNotFoundError("nothing there", path="/a"))
     6
     """
+    if isinstance(error, errors.PhaseError | errors.SourceError) and _is_of_storage(error):
+        return STORAGE
     return next((code for kind, code in KINDS if isinstance(error, kind)), OTHER)
+
+
+def _is_of_storage(error: BaseException) -> bool:
+    """Whether a file could not be read since there was no access to it, or no way to its store."""
+    missing = (errors.ObjectNotFoundError, errors.ObjectExistsError)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, PermissionError | errors.StoreError):
+            return not isinstance(cause, missing)
+        cause = cause.__cause__
+    return False

@@ -25,6 +25,14 @@ def outer_tables(text: str) -> Iterator[tuple[exp.Table, int]]:
         if isinstance(table.this, exp.Func):  # such as range(10)
             _check_function(text, table.this)
             continue
+        if not isinstance(table.this, exp.Identifier | exp.Dot):  # such as ? and ${x}
+            start = min((n.meta["start"] for n in table.walk() if "start" in n.meta), default=0)
+            raise wrong_at(
+                text,
+                start,
+                f"{table.this.sql(dialect='spark')} is not the name of a table",
+                hint="write the name of an input; parameters and variables are not filled in",
+            )
         is_plain = table.args.get("db") is None
         if not (is_plain and _is_defined(table, table.this.this.lower())):
             yield table, min(part.meta.get("start", 0) for part in table.parts)

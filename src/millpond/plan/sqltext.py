@@ -27,6 +27,7 @@ _UNSTEADY: Final = re.compile(
 """What gives another value at another time or in another place."""
 _MOST_CHECKED: Final = 1000
 _checked: Final[set[str]] = set()
+_HINT: Final = "the dialect is that of Spark SQL, with names in double quotes or backticks"
 _ENDS: Final = {"'": "'", '"': '"', "`": "`", "--": "\n", "/*": "*/"}
 
 
@@ -60,7 +61,18 @@ def parse_sql(text: str) -> exp.Query | exp.Values:
     from sqlglot import errors, exp
 
     if not text.strip():
-        raise SqlError("the query is empty", line=1, column=1)
+        hint = "a query is SELECT …, WITH … SELECT …, or VALUES …"
+        raise SqlError("the query is empty", line=1, column=1, hint=hint)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line, column = position(text, error.start)
+        raise SqlError(
+            f"this SQL is not valid Unicode at line {line}, column {column}",
+            line=line,
+            column=column,
+            hint="write the query in UTF-8",
+        ) from error
     try:
         parsed = [part for part in sqlglot.parse(text, read=_dialect()) if part is not None]
     except errors.ParseError as error:
@@ -68,9 +80,14 @@ def parse_sql(text: str) -> exp.Query | exp.Values:
     except errors.TokenError as error:
         raise _unclosed(text) from error
     except RecursionError as error:
-        raise SqlError("this SQL is nested too deeply to be read") from error
+        raise SqlError(
+            "this SQL is nested too deeply to be read", hint="name its parts by WITH … AS (…)"
+        ) from error
     if len(parsed) != 1:
-        raise SqlError(f"one query is wanted, this text has {len(parsed)}")
+        raise SqlError(
+            f"one query is wanted, this text has {len(parsed)}",
+            hint="run each by itself; UNION ALL puts rows of several together",
+        )
     if not isinstance(parsed[0], exp.Query | exp.Values):
         raise SqlError(
             f"a query is wanted, this is {parsed[0].key.upper()}",
@@ -131,7 +148,7 @@ def _located(text: str, error: Exception) -> SqlError:
     if " but got <Token" in what:
         what = what.partition(" but got <Token")[0]
     if line is None or column is None:
-        return SqlError(f"this SQL can't be read: {what}")
+        return SqlError(f"this SQL can't be read: {what}", hint=_HINT)
     # sqlglot tells the end of the word at which it stopped.
     column = max(1, column - max(0, len(first.get("highlight") or "") - 1))
     return SqlError(
@@ -139,6 +156,7 @@ def _located(text: str, error: Exception) -> SqlError:
         f"{pointed(text, line, column)}",
         line=line,
         column=column,
+        hint=_HINT,
     )
 
 
@@ -167,11 +185,12 @@ def _unclosed(text: str) -> SqlError:
     """The error for a text that can't be cut into words."""
     found = open_at(text)
     if found is None:
-        return SqlError("this SQL can't be read")
+        return SqlError("this SQL can't be read", hint=_HINT)
     line, column = position(text, found[0])
     return SqlError(
         f"this SQL can't be read at line {line}, column {column}: "
         f"what begins with {found[1]} does not end{pointed(text, line, column)}",
         line=line,
         column=column,
+        hint=f"end it with {_ENDS[found[1]]!r}",
     )

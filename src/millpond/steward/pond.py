@@ -23,7 +23,7 @@ from millpond.base.errors import (
     ScopeError,
 )
 from millpond.base.ids import PondId
-from millpond.base.redact import safe_info
+from millpond.base.redact import safe_info, storable
 from millpond.base.settings import Settings
 from millpond.base.store import open_store
 from millpond.fs.blobs import INLINE_BYTES, Blobs
@@ -349,7 +349,7 @@ def _identity(clock: Clock) -> dict[str, str]:
 
 def _user() -> str:
     try:
-        return getpass.getuser()
+        return storable(getpass.getuser())
     except (OSError, KeyError):  # a container without a name for its user
         return str(os.getuid())
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _QUERY = re.compile(r"(https?://[^\s?]+)\?[^\s)]+")
+_NO_ANSWER = ("error sending request", "operation timed out", "dns error", "tcp connect error")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 
 
@@ -60,8 +61,10 @@ def translated(path: str, *, url: str) -> Iterator[None]:
     except (BaseError, ValueError) as error:
         if "NoSuchBucket" in str(error):
             raise _no_bucket(path, url=url) from None
+        is_away = any(said in str(error) for said in _NO_ANSWER)
+        what = f"the store {url} can't be reached" if is_away else f"{path!r} in {url} failed"
         raise StoreError(
-            f"{path!r} in {url} failed: {_summary(error)}",
+            f"{what}: {_summary(error)}",
             path=path,
             hint="check store.endpoint, store.region and the network",
         ) from None

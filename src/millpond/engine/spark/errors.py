@@ -136,7 +136,8 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
             message = f"there is no table {_parameters(error).get('relationName', '')}".rstrip()
             hint = "a query reads its inputs by their names; that of pond cat --sql is source"
             return SqlError(f"{message}{where}", line=line, column=column, hint=hint)
-        return SqlError(f"{message}{where}", line=line, column=column)
+        hint = "check names, types and functions; docs/trust.md says what a query may call"
+        return SqlError(f"{message}{where}", line=line, column=column, hint=hint)
     if _is_memory(texts):
         hint = "give Spark more with spark.driver_memory, or ask for fewer or narrower rows"
         return EngineError(f"Spark ran out of memory: {message}", engine=_ENGINE, hint=hint)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.redact import storable
 from millpond.base.textseals import SEAL, UNSEALED, is_intact, sealed
 from millpond.fs.entry import from_micros
 from millpond.fs.oplog.columns import column
@@ -98,6 +99,8 @@ def to_parquet(records: Sequence[Record]) -> bytes:
     found: dict[str, pa.Array] = {}
     for name, type_ in _STORED.items():
         values = [getattr(record, name) for record in records]
+        if type_ == _ARROW[STRING]:
+            values = [None if value is None else storable(value) for value in values]
         if any(value is not None for value in values):
             found[name] = column(values, type_)
     # A file of a few rows is gone soon: neither packing it nor statistics would be worth the time.

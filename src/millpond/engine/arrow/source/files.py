@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from millpond.base.errors import DamagedFileError, MillpondError, SourceError
+from millpond.base.errors import DamagedFileError, MillpondError, SourceError, StoreError
 from millpond.engine.arrow.source.unused import Unused
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def unreadable(path: str, error: BaseException, *, hint: str | None = None) -> S
         said = f"there is no file {path}"
         return SourceError(said, engine=ENGINE, path=path, missing=True, hint=where)
     reason = error.message if isinstance(error, MillpondError) else str(error)
-    if isinstance(error, PermissionError):
+    if isinstance(error, StoreError) and error.hint:
+        hint = error.hint
+    elif isinstance(error, PermissionError):
         hint = "check who may read it"
     return SourceError(
         f"{path} can't be read: {reason}",
