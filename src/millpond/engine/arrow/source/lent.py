@@ -29,7 +29,7 @@ class Lent:
 
     >>> import io
     >>> with Lent(io.BytesIO(b"a")) as lent:
-    ...     lent.file.read()
+    ...     lent.file.read(1)
     b'a'
     """
 
