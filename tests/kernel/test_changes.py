@@ -23,6 +23,7 @@ from tests.kernel.handmade import (
     remove,
     sorted_rows,
 )
+from tests.kernel.write.tables import FEED, append, ids, new_table
 
 from millpond import delta_table
 from millpond.base.errors import (
@@ -34,9 +35,15 @@ from millpond.base.errors import (
 )
 from millpond.kernel import names
 from millpond.kernel.actions import Metadata, Protocol
-from millpond.kernel.changes import ACTIONS, ListRange, ReadRange
+from millpond.kernel.changes import (
+    ACTIONS,
+    FileChange,
+    ListRange,
+    ReadRange,
+    changes_by_commit,
+)
 from millpond.kernel.dv import inline
-from millpond.kernel.machine import Consume, Terminus
+from millpond.kernel.machine import PartialResult
 from millpond.kernel.names import LogName
 from millpond.kernel.segment import LogFile, LogSegment
 from millpond.kernel.snapshot import Snapshot
@@ -154,7 +161,7 @@ def test_spark_gives_the_same_changes(table: Path, spark: SparkSession) -> None:
 def test_explain_shows_the_phases(table: Path) -> None:
     text = delta_table(table).changes(1, 3).explain(phases=True)
     assert "ListRange (consume)" in text
-    assert "ReadRange (consume)" in text
+    assert "ReadRange (partial result)" in text
     assert "DynamicScan" in text
 
 
@@ -317,7 +324,7 @@ def test_a_range_is_listed_from_its_start() -> None:
     assert "from 00000000000000000002" in str(phase.plan())
     rows = listing(*((names.commit_name(v), 1) for v in (2, 3, 4, 5)))
     state = phase.next(rows)
-    assert isinstance(state, Consume)
+    assert isinstance(state, PartialResult)
     assert isinstance(state.phase, ReadRange)
     assert [f.name.version for f in state.phase.commits] == [2, 3, 4]
     with pytest.raises(VersionNotFoundError, match="no commit 3 any more"):
@@ -328,29 +335,33 @@ def test_a_range_is_listed_from_its_start() -> None:
 
 def actions(*rows: dict[str, Any]) -> pa.Table:
     schema = to_arrow_schema(ACTIONS).append(pa.field("version", pa.int64()))
-    return pa.Table.from_pylist(list(rows), schema)
+    schema = schema.append(pa.field("millis", pa.int64()))
+    return pa.Table.from_pylist([{**row, "millis": row["version"]} for row in rows], schema)
+
+
+def changed(found: Snapshot, *rows: dict[str, Any]) -> list[FileChange]:
+    """The changes that some actions are; they come in two batches."""
+    table = actions(*rows)
+    half = len(rows) // 2
+    batches = [*table.slice(0, half).to_batches(), *table.slice(half).to_batches()]
+    return [change for commit in changes_by_commit(found, batches) for change in commit]
 
 
 @pytest.mark.parametrize(("settings", "last"), [(STATED, 70), ({}, 2)])
 def test_what_a_commit_says_of_files_becomes_changes(settings: dict[str, str], last: int) -> None:
     """The time that a commit states counts where commits have to state it."""
-    phase = ReadRange("/t", snapshot(2, **settings), tuple(file(v) for v in range(3)))
     plain = {"path": "a", "dataChange": True}
-    state = phase.next(
-        actions(
-            {"version": 0, "add": plain},
-            {"version": 0, "add": {"path": "moved", "dataChange": False}},
-            {"version": 1, "remove": plain},
-            {"version": 1, "cdc": {"path": "c"}},
-            {"version": 2, "remove": plain},
-            {"version": 2, "add": plain},
-            {"version": 2, "commitInfo": {"inCommitTimestamp": 70}},
-        )
+    changes = changed(
+        snapshot(2, **settings),
+        {"version": 0, "add": plain},
+        {"version": 0, "add": {"path": "moved", "dataChange": False}},
+        {"version": 1, "remove": plain},
+        {"version": 1, "cdc": {"path": "c"}},
+        {"version": 2, "remove": plain},
+        {"version": 2, "add": plain},
+        {"version": 2, "commitInfo": {"inCommitTimestamp": 70}},
     )
-    assert isinstance(state, Terminus)
-    found = [
-        (c.version, c.millis, c.kind, c.file["path"], c.other is not None) for c in state.value
-    ]
+    found = [(c.version, c.millis, c.kind, c.file["path"], c.other is not None) for c in changes]
     assert found == [
         (0, 0, "insert", "a", False),
         (1, 1, None, "c", False),
@@ -360,19 +371,39 @@ def test_what_a_commit_says_of_files_becomes_changes(settings: dict[str, str], l
 
 
 def test_metadata_in_the_middle_is_looked_at() -> None:
-    phase = ReadRange("/t", snapshot(0), (file(0),))
     no = [("delta.enableChangeDataFeed", "no")]
     off = {"schemaString": "{}", "partitionColumns": [], "configuration": no}
     with pytest.raises(DeltaError, match="not on at version 0"):
-        phase.next(actions({"version": 0, "metaData": off}))
+        changed(snapshot(0), {"version": 0, "metaData": off})
     with pytest.raises(CorruptLogError, match="schemaString is missing"):
-        phase.next(actions({"version": 0, "metaData": {"id": "x"}}))
+        changed(snapshot(0), {"version": 0, "metaData": {"id": "x"}})
 
 
 def test_a_time_that_is_in_no_calendar() -> None:
-    phase = ReadRange("/t", snapshot(0, **STATED), (file(0),))
     with pytest.raises(CorruptLogError, match="commit 0 of /t states the time 1000000000000000 ms"):
-        phase.next(actions({"version": 0, "commitInfo": {"inCommitTimestamp": 10**15}}))
+        changed(snapshot(0, **STATED), {"version": 0, "commitInfo": {"inCommitTimestamp": 10**15}})
+
+
+def test_changes_are_read_commit_by_commit(tmp_path: Path) -> None:
+    """Rows of the first commits are there before the last ones of a long range are read."""
+    table = new_table(tmp_path, configuration=FEED)
+    for number in range(30):
+        table = append(table, ids(1, number))
+    every = table.changes(1).to_arrow()
+    assert every["_commit_version"].to_pylist() == list(range(1, 31))
+    assert every["id"].to_pylist() == list(range(30))
+    assert every.equals(table.changes(1).plan().to_arrow(engine="arrow").combine_chunks())
+    last = tmp_path / "_delta_log" / f"{30:020}.json"
+    last.write_bytes(last.read_bytes().replace(b'"add"', b'"`dd"'))
+    seen: list[int] = []
+    with pytest.raises(CorruptLogError, match="does not fit its seal"):
+        seen.extend(id_ for b in table.changes(1).to_batches() for id_ in b["id"].to_pylist())
+    assert seen == list(range(len(seen)))
+    assert 0 < len(seen) < 30
+    machine = table.changes(1, 20).state_machine()
+    batches = list(machine)
+    assert len(batches) > 1
+    assert [file.name.version for file in machine.into_terminal()] == list(range(1, 21))
 
 
 @pytest.mark.parametrize("count", ["-1", "true", "1e1", "2", "100000000000000"])

@@ -1,15 +1,19 @@
 """The change data feed: which rows came and went, version by version.
 
-    ListRange -> ReadRange -> TableChanges
+    ListRange -> ReadRange -> the commits of the range
 
-A commit that wrote change data tells its changes itself. For any other they follow from the files
-it added and removed; where it only exchanged a deletion vector, from the difference of the two.
+The actions of commits are partial results: the rows of a commit are read while later ones are not
+yet. A commit that wrote change data tells its changes itself. For any other they follow from the
+files it added and removed; where it only exchanged a deletion vector, from the difference of the
+two.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import groupby
+from operator import itemgetter, or_
 from typing import TYPE_CHECKING, Any, Final
 
 from millpond.base.errors import (
@@ -27,20 +31,35 @@ from millpond.kernel.data import (
     partition_arrays,
     positions_array,
 )
-from millpond.kernel.machine import Consume, StateMachine, StateMachinePhase, Terminus
+from millpond.kernel.engines import is_arrow
+from millpond.kernel.machine import (
+    Consume,
+    PartialResult,
+    StateMachine,
+    StateMachinePhase,
+    Terminus,
+)
 from millpond.kernel.names import version_prefix
 from millpond.kernel.open import SnapshotBuilder
 from millpond.kernel.paths import resolve_all
-from millpond.kernel.phase import BasePhase, lacking, list_log, listed_commits, scan_log, together
+from millpond.kernel.phase import (
+    VERSION,
+    BasePhase,
+    check_sizes,
+    lacking,
+    list_log,
+    listed_commits,
+    together,
+)
 from millpond.kernel.times import commit_times, first_stated, has_stated_times
 from millpond.kernel.widening import as_declared, scanned
 from millpond.plan.arrow import to_arrow, to_arrow_schema
 from millpond.plan.expr import col
-from millpond.plan.sources import DynamicScan, Values
+from millpond.plan.sources import DynamicScan, File, Scan, Values
 from millpond.plan.types import LONG, STRING, TIMESTAMP, Field, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -68,6 +87,10 @@ ACTIONS: Final = log_columns(
     commitInfo=Struct.of(inCommitTimestamp=LONG),
 )
 
+_MILLIS: Final = Field("millis", LONG)
+_TIMES: Final = 4
+_MOST_TOGETHER: Final = 4096
+"""Files of changes that are read by one plan, or as many as one commit has."""
 _LAST_MILLIS: Final = 253_402_300_799_999
 """The end of the year 9999."""
 
@@ -96,7 +119,7 @@ class ListRange(BasePhase):
         """The log from the first version on."""
         return list_log(self.log, version_prefix(self.start))
 
-    def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
+    def next(self, rows: pa.Table) -> StateMachinePhase[tuple[LogFile, ...]]:
         """Read them, if they are all there."""
         found = listed_commits(self.snapshot, rows)
         missing = lacking(found, self.start, self.snapshot.version)
@@ -110,72 +133,79 @@ class ListRange(BasePhase):
                 else "only the table's rows can be read",
             )
         commits = tuple(found[v] for v in range(self.start, self.snapshot.version + 1))
-        return Consume(ReadRange(self.table, self.snapshot, commits))
+        return PartialResult(ReadRange(self.table, self.snapshot, commits))
 
 
 @dataclass(frozen=True)
 class ReadRange(BasePhase):
-    """What each commit did to files, oldest first, each commit read once."""
+    """What each commit did to files, oldest first, each commit read once: partial results."""
 
     snapshot: Snapshot
     commits: tuple[LogFile, ...]
 
     def plan(self) -> Plan:
-        """The actions that matter."""
-        actions = together(scan_log(self.commits, ACTIONS))
+        """The actions that matter, with the commit that they are of, and the time of its file."""
+        times = commit_times(self.commits, {})
+        check_sizes(self.commits)
+        files = tuple(
+            File(f.path, f.size, None, (f.name.version, times[f.name.version]))
+            for f in self.commits
+        )
+        columns = Struct((*ACTIONS.fields, VERSION, _MILLIS))
+        actions = Scan("json", files, columns, (VERSION.name, _MILLIS.name), strict=True)
         has = [col(name).is_not_null() for name in ACTIONS.names]
-        either = has[0]
-        for other in has[1:]:
-            either = either | other
-        return actions.filter(either)
+        return actions.filter(reduce(or_, has))
 
-    def next(self, rows: pa.Table) -> StateMachinePhase[tuple[FileChange, ...]]:
-        """The changes."""
-        by_version: dict[int, dict[str, list[Any]]] = {}
-        for row in rows.to_pylist(maps_as_pydicts="lossy"):
-            found = by_version.setdefault(row["version"], {})
+    def next(self) -> StateMachinePhase[tuple[LogFile, ...]]:
+        """The commits of the range."""
+        return Terminus(self.commits)
+
+
+def changes_by_commit(
+    snapshot: Snapshot, actions: Iterable[pa.RecordBatch]
+) -> Iterator[list[FileChange]]:
+    """Yield the changes of each commit as soon as the rows of `ReadRange` have passed it."""
+    # What a commit states where it need not is not looked at, as when a version is opened.
+    first = first_stated(snapshot) if has_stated_times(snapshot) else None
+    last: int | None = None
+    rows = (row for batch in actions for row in batch.to_pylist(maps_as_pydicts="lossy"))
+    for (version, modified), group in groupby(rows, itemgetter(VERSION.name, _MILLIS.name)):
+        found: dict[str, list[Any]] = {}
+        for row in group:
             for name in ACTIONS.names:
                 if row[name] is not None:
                     found.setdefault(name, []).append(row[name])
-        # What a commit states where it need not is not looked at, as when a version is opened.
-        first = first_stated(self.snapshot) if has_stated_times(self.snapshot) else None
-        stated = {
-            version: info["inCommitTimestamp"]
-            for version, actions in by_version.items()
-            for info in actions.get("commitInfo", ())
-            if first is not None and version >= first and info["inCommitTimestamp"] is not None
-        }
-        times = commit_times(self.commits, stated)
-        self._check_times(times)
-        changes: list[FileChange] = []
-        for version, millis in times.items():
-            actions = by_version.get(version, {})
-            for metadata in actions.get("metaData", ()):
-                self._check_enabled(version, metadata)
-            changes += _of_commit(version, millis, actions)
-        return Terminus(tuple(changes))
+        millis = modified if last is None else max(modified, last + 1)
+        for info in found.get("commitInfo", ()):
+            if first is not None and version >= first and info["inCommitTimestamp"] is not None:
+                millis = info["inCommitTimestamp"]
+        last = millis
+        _check_time(snapshot.table, version, millis)
+        for metadata in found.get("metaData", ()):
+            _check_enabled(snapshot.table, version, metadata)
+        yield _of_commit(version, millis, found)
 
-    def _check_times(self, times: Mapping[int, int]) -> None:
-        for version, millis in times.items():
-            if abs(millis) > _LAST_MILLIS:
-                raise CorruptLogError(
-                    f"commit {version} of {self.table} states the time {millis} ms, "
-                    "which is in no calendar",
-                    table=self.table,
-                    hint="read the changes before it or after it",
-                )
 
-    def _check_enabled(self, version: int, metadata: Mapping[str, Any]) -> None:
-        try:
-            found = Metadata.from_dict(metadata)
-        except ValueError as error:
-            raise CorruptLogError(
-                f"the log of {self.table} is broken at version {version}: {error}",
-                table=self.table,
-                hint="read the changes before it or after it",
-            ) from error
-        if found.configuration.get(ENABLED, "").lower() != "true":
-            raise no_feed(self.table, version)
+def _check_time(table: str, version: int, millis: int) -> None:
+    if abs(millis) > _LAST_MILLIS:
+        raise CorruptLogError(
+            f"commit {version} of {table} states the time {millis} ms, which is in no calendar",
+            table=table,
+            hint="read the changes before it or after it",
+        )
+
+
+def _check_enabled(table: str, version: int, metadata: Mapping[str, Any]) -> None:
+    try:
+        found = Metadata.from_dict(metadata)
+    except ValueError as error:
+        raise CorruptLogError(
+            f"the log of {table} is broken at version {version}: {error}",
+            table=table,
+            hint="read the changes before it or after it",
+        ) from error
+    if found.configuration.get(ENABLED, "").lower() != "true":
+        raise no_feed(table, version)
 
 
 def no_feed(table: str, version: int) -> DeltaError:
@@ -246,10 +276,8 @@ class TableChanges:
             raise PlanError(f"the table has a column {taken[0]!r} of its own")
         return Struct((*self._snapshot.plain_schema.fields, *ADDED))
 
-    def state_machine(
-        self, engine: str | Executor = "auto"
-    ) -> StateMachine[tuple[FileChange, ...]]:
-        """The machine that finds which files changed."""
+    def state_machine(self, engine: str | Executor = "auto") -> StateMachine[tuple[LogFile, ...]]:
+        """The machine whose partial results are the actions of each commit, oldest first."""
         start = Consume(ListRange(self.table.location, self._snapshot, self.start))
         return StateMachine(start, self.table.log_engine(engine), table=self.table.location)
 
@@ -259,14 +287,33 @@ class TableChanges:
             raise no_feed(self.table.location, self.start)
 
     def plan(self, engine: str | Executor = "auto") -> Plan:
-        """The changed rows as a plan; finding them reads the log."""
-        schema = self.schema
-        self._check_start()
-        changes = self.state_machine(engine).run_to_terminal()
+        """Return the changed rows as a plan; finding their files reads the log of the range."""
+        changes = [c for commit in self._by_commit(engine) for c in commit]
         if not changes:
             from millpond.plan.make import values
 
-            return values(to_arrow_schema(schema).empty_table())
+            return values(to_arrow_schema(self.schema).empty_table())
+        return self._plan_of(changes, engine)
+
+    def _by_commit(self, engine: str | Executor) -> Iterator[list[FileChange]]:
+        """Yield the files that changed, commit by commit."""
+        self.schema  # noqa: B018 - it may be that there is none
+        self._check_start()
+        yield from changes_by_commit(self._snapshot, self.state_machine(engine))
+
+    def _some(self, engine: str | Executor) -> Iterator[list[FileChange]]:
+        """Yield the changes of whole commits: first of one, then of more and more together."""
+        most = 1 if is_arrow(engine) else _MOST_TOGETHER
+        held: list[FileChange] = []
+        for changes in self._by_commit(engine):
+            held += changes
+            if len(held) >= most:
+                yield held
+                held, most = [], min(_TIMES * most, _MOST_TOGETHER)
+        if held:
+            yield held
+
+    def _plan_of(self, changes: list[FileChange], engine: str | Executor) -> Plan:
         parts = []
         for told in (True, False):
             some = [change for change in changes if (change.kind is None) is told]
@@ -340,11 +387,16 @@ class TableChanges:
         return rows
 
     def to_batches(self, *, engine: str | Executor = "auto") -> Iterator[pa.RecordBatch]:
-        """The changed rows, version by version."""
-        try:
-            yield from self.plan(engine).execute(engine=self.table.engine(engine))
-        except SourceError as error:
-            raise _told(self.table.location, error) from error
+        """Yield the changed rows, version by version, as the log of the range is read.
+
+        A commit that can't be read is an error when its turn comes, after the rows before it.
+        """
+        rows = self.table.engine(engine)
+        for changes in self._some(engine):
+            try:
+                yield from self._plan_of(changes, engine).execute(engine=rows)
+            except SourceError as error:
+                raise _told(self.table.location, error) from error
 
     def to_arrow(self, *, engine: str | Executor = "auto") -> pa.Table:
         """All changed rows in memory."""
