@@ -17,6 +17,7 @@ import millpond as mp
 from millpond.base.clock import ManualClock
 from millpond.base.errors import (
     ConfigError,
+    IntegrityError,
     PluginError,
     PondError,
     StoreError,
@@ -53,6 +54,20 @@ def fail(pond: Pond, path: str) -> None:
 def kinds(pond: Pond) -> list[str]:
     rows = pond.control.records()
     return [row["record_type"] for row in rows if row["record_category"] == "transaction"]
+
+
+def test_a_damaged_file_of_records_is_found(pond: Pond) -> None:
+    write(pond, "/a")
+    place = Path(pond.location) / "control"
+    [file, *_] = sorted(place.rglob("record_category=transaction/*.parquet"))
+    content = bytearray(file.read_bytes())
+    for at in range(0, len(content), 11):
+        broken = content.copy()
+        broken[at] ^= 2
+        file.write_bytes(broken)
+        with pytest.raises(IntegrityError, match=f"{file.name}.* is damaged") as caught:
+            mp.open(pond.location).control.records()
+        assert "pond control rebuild" in str(caught.value.hint)
 
 
 # Lifecycles

@@ -160,6 +160,27 @@ def check_bytes(
     return _check(read_at, partial(_hash, read_at), len(content), (required, label))
 
 
+def check_ranges(read_at: ReadAt, size: int, required: str | bool | None = None) -> bool:
+    """Check all of a Parquet file that is read in parts; returns False if it has no seal."""
+    return _check(read_at, partial(_hash, read_at), size, (required, None))
+
+
+def check_ends(file: Path, required: str | bool | None = None) -> bool:
+    """Check the footer and the page index of a file; returns False if it has no seal."""
+    with file.open("rb", buffering=0) as opened:
+        fd, size = opened.fileno(), os.fstat(opened.fileno()).st_size
+        tail = tail_of(partial(_pread, fd), size, required=required)
+        if tail is None or tail.seal is None:
+            return False
+        _check_index(tail.seal, partial(hash_range, fd))
+        return True
+
+
+def _check_index(seal: Seal, hash_of: Callable[[int, int, int], bytes]) -> None:
+    if hash_of(seal.end, seal.block - seal.end, _MARK) != seal.index:
+        raise BrokenSealError("its page index is damaged")
+
+
 def _pread(fd: int, length: int, start: int) -> bytes:
     return os.pread(fd, length, start)
 
@@ -182,8 +203,7 @@ def _check(
     for number, (start, length) in enumerate(chunk_spans(metadata_of(tail.footer))):
         if not seal.is_hash(number, hash_of(start, length, _HASH)):
             raise BrokenSealError(f"its bytes {start} to {start + length} are damaged")
-    if hash_of(seal.end, seal.block - seal.end, _MARK) != seal.index:
-        raise BrokenSealError("its page index is damaged")
+    _check_index(seal, hash_of)
     return True
 
 

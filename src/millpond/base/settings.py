@@ -45,6 +45,7 @@ PARSERS: Mapping[str, Parser] = {
         setting.matching(f"(?i:{_MEMORY})", allowed="an amount such as 4g or 512m")
     ),
     "spark.conf": setting.spark_conf,
+    "spark.verify": setting.one_of("pages", "full", "none"),
     "spark.log_level": setting.one_of(
         "ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"
     ),
@@ -93,6 +94,8 @@ class SparkSettings:
     conf: Mapping[str, str] = field(default_factory=SparkConf)
     """Any `spark.*` setting; wins over what Millpond sets itself."""
     log_level: str = "ERROR"
+    verify: Literal["pages", "full", "none"] = "pages"
+    """What is checked of the Parquet files that Spark reads: see `engine/spark/verify.py`."""
 
     def __post_init__(self) -> None:
         _check_section(self, "spark")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from millpond.engine.spark.parts import Cut
+    from millpond.engine.spark.verify import Verify
     from millpond.plan.bound import BoundSortKey
     from millpond.plan.node import Plan
     from millpond.plan.types import Struct
@@ -36,6 +37,8 @@ class Context:
     files: int = 0
     required: list[tuple[list[str], Struct]] = field(default_factory=list)
     """Columns that are never null, and the files that have to hold them."""
+    verify: Verify = "pages"
+    """What is checked of Parquet files."""
     cut: Cut | None = None
     """Where rows are grouped by the part of time that they are in: see `parts.py`."""
     _hidden: int = 0
@@ -47,9 +50,10 @@ class Context:
         plan: Plan,
         session: SparkSession,
         run: Callable[[Plan, bool], Iterator[pa.RecordBatch]],
+        verify: Verify = "pages",
     ) -> Context:
         """For this plan."""
-        return cls(Api.of(session), free_prefix(plan), run)
+        return cls(Api.of(session), free_prefix(plan), run, verify=verify)
 
     @property
     def session(self) -> SparkSession:

@@ -173,6 +173,7 @@ class SparkEngine:
 
         The latter is asked for each time: the last one may have been stopped, or have crashed.
         """
+        from millpond.base.settings import Settings
         from millpond.engine.spark.local import Local
         from millpond.engine.spark.session import fit_session, spark_session
 
@@ -181,7 +182,8 @@ class SparkEngine:
             session = spark_session(self._settings)
         made = self._made
         if made is None or made[0] is not session:
-            made = self._made = session, Local(fit_session(session))
+            verify = (self._settings or Settings.load()).spark.verify
+            made = self._made = session, Local(fit_session(session), verify)
         return made[1]
 
     def _watching(self) -> Callable[[Progress], object] | None:

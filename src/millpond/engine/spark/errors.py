@@ -23,6 +23,7 @@ from millpond.base.errors import (
 from millpond.base.unsaid import cause_of
 from millpond.engine.spark.evaluation import evaluation_error
 from millpond.engine.spark.faults import FAULT, PATH
+from millpond.engine.spark.verify import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,6 +74,8 @@ _SOURCE = frozenset({"PATH_NOT_FOUND", "FAILED_READ_FILE", "CANNOT_READ_FILE_FOO
 _SOURCE_CLASSES = ("FileNotFoundException", "NoSuchFileException", "AccessDeniedException")
 # What Spark says of a Parquet file whose schema is empty.
 _NO_COLUMNS = "Index 0 out of bounds for length 0"
+# What Parquet's reader says of a page.
+_PAGE_CHECKSUM = "CRC checksum verification failed"
 _ANALYSIS = ("AnalysisException", "ParseException")
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]\s*")
@@ -126,6 +129,8 @@ def translate(error: BaseException, plan: Plan | None = None) -> MillpondError:
         return SourceError(f"{path} holds no columns", engine=_ENGINE, path=path, hint=hint)
     if family in _SOURCE or any(name in text for text in texts for name in _SOURCE_CLASSES):
         path, missing = _source_path(error, texts), _is_missing(condition, texts)
+        if any(_PAGE_CHECKSUM in text for text in texts):
+            return damaged(path, f"{path} is damaged: the checksum of a page does not fit it")
         hint = _GONE if missing else _UNREADABLE
         return SourceError(message, engine=_ENGINE, path=path, missing=missing, hint=hint)
     if _is_analysis(error):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from millpond.engine.spark.jobs import Jobs
     from millpond.engine.spark.progress import Progress
+    from millpond.engine.spark.verify import Verify
     from millpond.plan.node import Plan
     from millpond.plan.parts import Parts
 
@@ -47,6 +48,7 @@ class Local:
     """Plans without stored paths, of nodes that are known."""
 
     session: SparkSession
+    verify: Verify = "pages"
 
     def run(self, plan: Plan, progress: Report | None, *, ordered: bool) -> SparkExecution:
         """The rows of a plan."""
@@ -109,7 +111,7 @@ class Local:
         def part(below: Plan, ordered: bool) -> Iterator[pa.RecordBatch]:
             return self.run(below, progress, ordered=ordered)
 
-        return Context.of(plan, self.session, part)
+        return Context.of(plan, self.session, part, self.verify)
 
 
 def _with_tail(below: Plan, nodes: list[Plan], context: Context) -> tuple[DataFrame, tail.Tail]:

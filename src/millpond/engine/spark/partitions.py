@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from millpond.base.errors import SourceError
 from millpond.engine.spark.api import is_classic
 from millpond.engine.spark.types import to_spark_schema
+from millpond.engine.spark.verify import OPTION
 from millpond.plan.arrow import to_arrow
 from millpond.plan.literals import literal
 from millpond.plan.types import NULL, Decimal, Field, Primitive, Struct
@@ -100,7 +101,11 @@ def read_partitioned(
         index = _keyed_by_file(index, data, spec, context)
     _check_found(index, paths, jvm)
     format_ = sources.parquet.ParquetFileFormat()
-    known = jvm.PythonUtils.toScalaMap({_IDENTITY: partitions.identity(names)})
+    options = {
+        _IDENTITY: partitions.identity(names),
+        OPTION: "false" if context.verify == "none" else "true",
+    }
+    known = jvm.PythonUtils.toScalaMap(options)
     relation = sources.HadoopFsRelation(
         index, columns, data, jvm.scala.Option.empty(), format_, known, java_session
     )

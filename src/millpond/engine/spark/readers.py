@@ -14,6 +14,7 @@ from millpond.engine.spark.required import are_there
 from millpond.engine.spark.rows import union_all
 from millpond.engine.spark.stored import renamed, split_by_ids, stored_schema
 from millpond.engine.spark.types import to_spark
+from millpond.engine.spark.verify import OPTION, check
 from millpond.plan.stored_fields import is_renamed
 from millpond.plan.types import LONG, NULL, Struct
 
@@ -109,6 +110,8 @@ def _read_parquet(
     metadata: Mapping[str, str],
     partitions: Partitions | None,
 ) -> DataFrame:
+    if context.reads:
+        check(paths, context.verify)
     # No file has a column of values that can only be null.
     stored = Struct(tuple(field for field in reading.columns if field.type != NULL))
     is_plain = len(stored) == len(reading.columns) and not metadata and not is_renamed(stored)
@@ -152,7 +155,7 @@ _MOST_KNOWN: Final = 64
 
 def _reader_of(asked: _Asked, context: Context) -> DataFrameReader:
     """A reader with this schema."""
-    made: Any = reader(context)
+    made: Any = reader(context).option(OPTION, context.verify != "none")
     session: Any = context.session
     if not is_classic(session):
         return made.schema(asked.schema())  # type: ignore[no-any-return]

@@ -51,6 +51,13 @@ class RowFile:
                 self._check(group, columns)
             return read_rows(self._file.read(columns, use_threads=False), part_id)
 
+    def columns(self, *names: str) -> pa.Table:
+        """Return some columns of all rows."""
+        with self._reading():
+            for group in range(self._file.num_row_groups):
+                self._check(group, names)
+            return self._file.read(list(names), use_threads=False)
+
     def content(self, number: int) -> bytes | None:
         """The content of one row."""
         group, first = 0, 0

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from blake3 import blake3
 
 from millpond.base.errors import MillpondError, TableNotFoundError
@@ -26,6 +25,7 @@ from millpond.base.ids import TxnId
 from millpond.fs.entry import to_micros
 from millpond.fs.oplog.log import INFO
 from millpond.fs.oplog.persistence import state_of
+from millpond.fs.oplog.rowfile import RowFile
 from millpond.kernel.names import LAST_CHECKPOINT, LOG_DIRECTORY
 from millpond.steward.committing.recover import Recovery, recover
 from millpond.steward.control.process import is_at_work
@@ -35,7 +35,7 @@ from millpond.steward.control.records import (
     TRANSACTION,
     Record,
     as_json,
-    from_parquet,
+    read_file,
 )
 from millpond.steward.control.settings import IDENTITY
 from millpond.steward.control.upkeep import removal
@@ -152,7 +152,7 @@ def _salvaged(pond: Pond) -> tuple[list[Record], list[str], list[str]]:
     for meta in list(store.list(f"{CATEGORY}=")):
         old.append(meta.path)
         try:
-            rows = from_parquet(store.get(meta.path), _category(meta.path)).to_pylist()
+            rows = read_file(store, meta.path, _category(meta.path)).to_pylist()
         except (pa.ArrowException, MillpondError, OSError) as error:
             _log.warning("%s of the control table can't be read: %s", meta.path, error)
             unreadable.append(meta.path)
@@ -225,7 +225,7 @@ def _in_rows(pond: Pond) -> Iterable[tuple[int, int]]:
     seen: dict[int, int] = {}
     for paths in state_of(pond.oplog.latest()).files.values():
         for path in paths:
-            table = pq.ParquetFile(pa.BufferReader(store.get(path))).read(["txn_seq", "timestamp"])
+            table = RowFile(store, path).columns("txn_seq", "timestamp")
             times = table.column("timestamp").cast(pa.int64()).to_pylist()
             seen.update(zip(table.column("txn_seq").to_pylist(), times, strict=True))
     return seen.items()

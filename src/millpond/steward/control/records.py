@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from millpond.base.errors import IntegrityError
 from millpond.base.redact import storable
+from millpond.base.seals import BrokenSealError, check_bytes, mark_in
 from millpond.base.textseals import SEAL, UNSEALED, is_intact, sealed
 from millpond.fs.entry import from_micros
 from millpond.fs.oplog.columns import column
@@ -21,6 +23,8 @@ from millpond.plan.types import LONG, STRING, TIMESTAMP, DataType, Struct
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
+
+    from millpond.base.store import Store
 
 CATEGORY: Final = "record_category"
 """The partition column: settings are found without reading any transaction."""
@@ -116,9 +120,24 @@ def write_table(table: pa.Table, *, compression: str, is_small: bool = False) ->
         compression=compression,
         use_dictionary=not is_small,
         write_statistics=not is_small,
+        write_page_checksum=True,
         store_schema=False,
     )
     return bytes(sink.getvalue())
+
+
+def read_file(store: Store, path: str, category: str) -> pa.Table:
+    """Return the rows of a file of the table, with all columns; a damaged one is refused."""
+    content = store.get(path)
+    try:
+        check_bytes(content, mark_in(path))
+    except BrokenSealError as error:
+        raise IntegrityError(
+            f"{store.url}/{path}, which holds records of the control table, is damaged: {error}",
+            path=path,
+            hint="pond control rebuild keeps all records that can be read",
+        ) from error
+    return from_parquet(content, category)
 
 
 def from_parquet(content: bytes, category: str) -> pa.Table:

@@ -44,6 +44,7 @@ from millpond.steward.control.records import (
     as_json,
     empty_table,
     from_parquet,
+    read_file,
     to_parquet,
     transactions,
 )
@@ -273,7 +274,7 @@ class Control:
     def rows_in(self, category: str, state: LogState) -> pa.Table:
         """The rows of one category, in any order."""
         paths = state.files.get(category, ())
-        tables = [from_parquet(self.log.store.get(path), category) for path in paths]
+        tables = [read_file(self.log.store, path, category) for path in paths]
         return pa.concat_tables([empty_table(), *tables])
 
     def table(self) -> pa.Table:

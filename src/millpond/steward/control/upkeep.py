@@ -14,7 +14,7 @@ from millpond.kernel.durations import DELETED_FILES, duration_millis
 from millpond.kernel.write.checkpoint import write_checkpoint
 from millpond.kernel.write.clean import clean_log
 from millpond.kernel.write.state import Tombstones
-from millpond.steward.control.records import CATEGORY, from_parquet, stored_columns, write_table
+from millpond.steward.control.records import CATEGORY, read_file, stored_columns, write_table
 
 if TYPE_CHECKING:
     from millpond.fs.oplog.log import RowLog
@@ -43,7 +43,7 @@ def compact(log: RowLog) -> int:
     new, gone = [], []
     for category, paths in small.items():
         if len(paths) > 1:
-            rows = pa.concat_tables([from_parquet(log.store.get(p), category) for p in paths])
+            rows = pa.concat_tables([read_file(log.store, p, category) for p in paths])
             content = write_table(stored_columns(rows.sort_by("timestamp")), compression="zstd")
             new.append(NewFile({CATEGORY: category}, content, rows.num_rows))
             gone += [(category, path) for path in paths]

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from millpond.base.errors import MillpondError, ObjectNotFoundError
 from millpond.base.store import open_store
+from millpond.base.store.path import is_path
 from millpond.base.textseals import TextSealError, check_commit, is_intact, seal_of
 from millpond.kernel.commits import PREVIOUS
 from millpond.kernel.dv import DeletionVector
@@ -273,6 +274,8 @@ class TableCheck:
     def _size(self, path: str) -> int | None:
         """An object's size; one that was not listed may have come since."""
         if path not in self.objects:
+            if not is_path(path):
+                return None  # no object can have the name: the log is damaged
             try:
                 self.objects[path] = self.store.head(path).size
             except ObjectNotFoundError:

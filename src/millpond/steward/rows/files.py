@@ -101,7 +101,9 @@ class _Parquet:
         import pyarrow.parquet as pq
 
         self._file = pa.PythonFile(_Counted(sink), mode="w")
-        self._writer = pq.ParquetWriter(self._file, schema, compression="zstd")
+        self._writer = pq.ParquetWriter(
+            self._file, schema, compression="zstd", write_page_checksum=True
+        )
         self._schema = schema
         self._held: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0

@@ -167,6 +167,7 @@ def parts(settings: Settings, token: str) -> dict[str, str]:
     spark, store = settings.spark, settings.store
     found = dict(started_conf(spark))
     found["spark.log_level"] = spark.log_level
+    found["spark.verify"] = spark.verify
     found |= {f"store.{name}": _shown(getattr(store, name)) for name in store.__slots__}
     found |= {f"variable {name}": os.environ.get(name, "") for name in _VARIABLES}
     found["version of pyspark"] = metadata.version("pyspark")
