@@ -280,7 +280,7 @@ class TestSql:
         monkeypatch.setenv("MILLPOND_SPARK_MASTER", str(spark.sparkContext.master))
         monkeypatch.setenv("MILLPOND_SPARK_DRIVER_MEMORY", "2g")
         text = full.ok("--engine", "spark", "cat", "/s/a", "--explain")
-        assert "spark: the engine that was given" in text
+        assert "spark: asked for by --engine" in text
         assert full.ok("--engine", "spark", "cat", "/s/a") == full.ok("cat", "/s/a")
 
 

@@ -46,7 +46,7 @@ def test_one_query_alone(filled: Cli) -> None:
     said = filled.fails("sql", "SELECT 1", "-f", "q.sql", code=2)
     assert "q.sql" in said
     assert "one query is wanted" in filled.fails("sql", "SELECT 1; SELECT 2", code=4)
-    assert "a query is wanted" in filled.fails("sql", "DROP TABLE x", code=4)
+    assert "DROP is not a query" in filled.fails("sql", "DROP TABLE x", code=4)
 
 
 @pytest.mark.spark

@@ -43,9 +43,9 @@ def test_the_place_is_shown() -> None:
 
 def test_what_is_no_query_is_refused() -> None:
     for text, kind in (("DROP TABLE t", "DROP"), ("INSERT INTO t SELECT 1", "INSERT")):
-        with pytest.raises(SqlError, match=f"a query is wanted, this is {kind}") as error:
+        with pytest.raises(SqlError, match=f"{kind} is not a query") as error:
             check_sql(text)
-        assert "a plan only reads" in str(error.value.hint)
+        assert "a query only reads" in str(error.value.hint)
 
 
 def test_one_query_at_a_time() -> None:

@@ -43,7 +43,7 @@ _EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {c:>3}  {text}" for c, text in MEA
 @click.option(
     "--engine",
     type=click.Choice(("auto", "arrow", "spark")),
-    help="What runs queries; auto chooses by size.",
+    help="What runs queries. By itself SQL runs on Spark, all else on Arrow where it can.",
 )
 @click.pass_obj
 def pond(

@@ -169,6 +169,15 @@ def _width(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, in the singular for one.
+
+    >>> counted(1, "node"), counted(1200, "row")
+    ('1 node', '1,200 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def human_size(size: int) -> str:
     """Bytes for people.
 

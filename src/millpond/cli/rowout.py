@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from millpond.base.errors import PathTypeError
 from millpond.cli.attending import ending_progress
@@ -64,9 +64,18 @@ def _write(
     context.out.say(f"{rows:,} row{'' if rows == 1 else 's'}")
 
 
-def write_explained(context: Context, plan: Plan, *, engine: Any) -> None:
-    """Show how a plan would be run."""
-    text = plan.explain(engine=engine, format="json" if context.as_json else "text")
+def write_explained(context: Context, plan: Plan, *, engine: Any, is_query: bool) -> None:
+    """Show how a plan would be run, and why on that engine."""
+    from millpond.kernel.engines import plan_reason
+    from millpond.plan.explain import explain
+
+    format_: Literal["text", "json"] = "json" if context.as_json else "text"
+    reason = "SQL runs there" if is_query else None
+    if context.engine not in (None, "auto"):
+        reason = "asked for by --engine"
+    elif reason is None or context.settings.engine != "auto":
+        reason = plan_reason(plan, context.settings)
+    text = explain(plan, engine=engine, format=format_, reason=reason)
     context.out.text(text if text.endswith("\n") else f"{text}\n")
 
 

@@ -36,6 +36,23 @@ def plan_engine(plan: Plan, settings: Settings | None = None) -> str | Executor:
     return chosen if settings is None else _made(chosen, settings)
 
 
+def plan_reason(plan: Plan, settings: Settings) -> str:
+    """Return why `plan_engine` chooses the engine that it does."""
+    from millpond.base.errors import UnsupportedExpressionError, UnsupportedNodeError
+    from millpond.plan.executor import check_supported
+    from millpond.plan.run import engine_named
+
+    if settings.engine != "auto":
+        return "the setting `engine` says so"
+    try:
+        check_supported(plan, engine_named("arrow"))
+    except UnsupportedNodeError as error:
+        return f"{error.node} runs only there"
+    except UnsupportedExpressionError as error:
+        return f"{error.function} runs only there"
+    return "it can run all of this plan, and has nothing to start"
+
+
 def log_engine(engine: str | Executor, settings: Settings | None = None) -> str | Executor:
     """The engine for logs, which are small: `auto` reads them in this process.
 

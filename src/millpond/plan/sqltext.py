@@ -8,6 +8,7 @@ millpond.base.errors.SqlError: this SQL can't be read at line 1, column 22: ...
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -60,6 +61,8 @@ def parse_sql(text: str) -> exp.Query | exp.Values:
     import sqlglot
     from sqlglot import errors, exp
 
+    # It warns of what it does not read any further; what that is, we say ourselves.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     if not text.strip():
         hint = "a query is SELECT …, WITH … SELECT …, or VALUES …"
         raise SqlError("the query is empty", line=1, column=1, hint=hint)
@@ -89,10 +92,12 @@ def parse_sql(text: str) -> exp.Query | exp.Values:
             hint="run each by itself; UNION ALL puts rows of several together",
         )
     if not isinstance(parsed[0], exp.Query | exp.Values):
-        raise SqlError(
-            f"a query is wanted, this is {parsed[0].key.upper()}",
-            hint="a plan only reads: SELECT …, WITH … SELECT …, VALUES …",
-        )
+        found = parsed[0]
+        word = str(found.this if isinstance(found, exp.Command) else found.key).upper()
+        hint = "a query only reads: SELECT …, WITH … SELECT …, VALUES …"
+        if word in ("SHOW", "DESCRIBE", "DESC"):
+            hint += "; pond describe PATH shows columns, pond list what there is"
+        raise SqlError(f"{word} is not a query", line=1, column=1, hint=hint)
     return parsed[0]
 
 

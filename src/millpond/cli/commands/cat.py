@@ -147,7 +147,7 @@ def _write_rows(context: Context, found: Selection, asked: _Asked) -> None:
         plan = plan.head(asked.limit)
     engine = _engine(context, asked, plan)
     if asked.explain:
-        write_explained(context, plan, engine=engine)
+        write_explained(context, plan, engine=engine, is_query=asked.query is not None)
         return
     keeping = found.keeping if is_whole else None
     write_plan(context, plan, asked.format, engine=engine, keeping=keeping)

@@ -64,7 +64,7 @@ def _facts(found: Report) -> dict[str, Any]:
 
 
 def _show(context: Context, found: Report) -> None:
-    from millpond.cli.output import human_size
+    from millpond.cli.output import counted, human_size
 
     out = context.out
     out.rows(
@@ -84,12 +84,18 @@ def _show(context: Context, found: Report) -> None:
     orphans = [finding for finding in found.findings if finding.kind == ORPHAN]
     if orphans:
         size = human_size(sum(finding.size for finding in orphans))
-        out.say(f"{len(orphans):,} objects ({size}) are needed by no version; --json names them")
+        what = f"{counted(len(orphans), 'object')} ({size}) {'is' if len(orphans) == 1 else 'are'}"
+        out.say(f"{what} not needed by any version; --json shows the names")
         out.say("pond maintain --vacuum removes them when they are old enough")
-    checked = f"{found.objects:,} objects, {human_size(found.bytes_read)} read"
+    checked = f"{counted(found.objects, 'object')}, {human_size(found.bytes_read)} read"
     if found.is_sound:
         out.facts({"content root": found.root})
-        out.say(f"{found.nodes:,} nodes in {found.versions:,} versions are sound ({checked})")
+        is_one = found.nodes == 1 and found.versions == 1
+        nodes = f"{counted(found.nodes, 'node')} in {counted(found.versions, 'version')}"
+        out.say(f"{nodes} {'is' if is_one else 'are'} sound ({checked})")
     else:
-        out.say(f"{len(found.damage)} things are damaged or missing ({checked})")
+        damaged = (
+            f"{counted(len(found.damage), 'object')} {'is' if len(found.damage) == 1 else 'are'}"
+        )
+        out.say(f"{damaged} damaged or missing ({checked})")
         out.say("restore them from a backup, or an older version: pond restore PATH@v1")

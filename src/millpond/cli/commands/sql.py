@@ -74,6 +74,6 @@ def command(
         plan = plan.head(limit)
     engine = query_engine(context)
     if explain:
-        write_explained(context, plan, engine=engine)
+        write_explained(context, plan, engine=engine, is_query=True)
     else:
         write_plan(context, plan, format_, engine=engine)

@@ -75,7 +75,7 @@ def judged(text: str, names: Iterable[str], session: SparkSession, allow: SqlAll
     made = _gate(own).rows(own._jsparkSession, text, "\0".join(names), allow == "session")  # noqa: SLF001
     if isinstance(made, str):
         kind, name, line, column = made.split("\0")
-        raise _refused(kind, name, int(line), int(column))
+        raise _refused(kind, name, int(line), int(column), names=names)
     return Classic(made, own)
 
 
@@ -138,14 +138,19 @@ def check_text(text: str, names: tuple[str, ...]) -> None:
             raise _refused("plan", "ScriptTransformation", *where)
 
 
-def _refused(kind: str, name: str, line: int, column: int) -> SqlError:
+def _refused(
+    kind: str, name: str, line: int, column: int, *, names: Iterable[str] = ()
+) -> SqlError:
     name = _SHOWN.get(name, name)
     found = {
         "mark": (
             f"{name} can't be in a query over Spark Connect",
             "write it without comments and backslashes",
         ),
-        "relation": (f"{name} is not an input of this query", "a query reads its inputs alone"),
+        "relation": (
+            f"{name} is not an input of this query",
+            f"a query reads its inputs alone: {', '.join(sorted(names)) or 'it has none'}",
+        ),
         "function": (
             f"{name} is not a function that a query may call",
             "functions that compute with values are allowed: see docs/trust.md",

@@ -34,8 +34,12 @@ def explain(
     engine: AnyEngine = "auto",
     format: Literal["text", "json"] = "text",  # noqa: A002
     scope: Scope | None = None,
+    reason: str | None = None,
 ) -> str:
-    """What would happen, without reading any data. The package's docstring lists the JSON keys."""
+    """Describe what would happen, without reading any data.
+
+    The package's docstring lists the JSON keys. `reason` says why this engine was given.
+    """
     check_format(format)
     known = plan if scope is None else resolve_stored(plan, scope)
     final = optimize(known)
@@ -60,8 +64,8 @@ def explain(
     notes = order_notes(final)
     order = [{"node": number, "kind": kind, "note": note} for number, kind, note in notes]
     add("order", "Order", order, [f"#{number} {kind} {note}" for number, kind, note in notes])
-    chosen = {"name": choice.name, "reason": choice.reason}
-    add("engine", "Engine", chosen, [choice.reason])
+    why = choice.reason if reason is None else f"{choice.name}: {reason}"
+    add("engine", "Engine", {"name": choice.name, "reason": why}, [why])
     if physical:
         text = choice.executor.explain(final, scope)
         add("physical", f"Physical plan ({choice.name})", text, text.splitlines())

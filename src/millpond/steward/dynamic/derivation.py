@@ -206,7 +206,7 @@ class Derivation:
             raise PathTypeError(
                 f"{match.path} is a {match.kind}: it has rows already, and no bytes to be read",
                 path=match.path,
-                hint="name the path alone",
+                hint=f"its rows: {match.path}",
             )
         return pond_raws(self.scope, match.path)
 

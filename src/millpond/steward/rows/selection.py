@@ -181,7 +181,7 @@ def matches(scope: Scope, place: Place) -> list[Match]:
             raise PathTypeError(
                 f"{place.path} is a {is_there.entry_type}, which {kind}:// does not name",
                 path=place.path,
-                hint="name the path alone",
+                hint=_other_url(place.path, is_there.entry_type),
             )
         raise (
             _no_match(scope, place.path)
@@ -189,6 +189,15 @@ def matches(scope: Scope, place: Place) -> list[Match]:
             else not_found(scope.view, place.path)
         )
     return found
+
+
+def _other_url(path: str, kind: EntryType) -> str:
+    """Return how a path is named by what it is."""
+    if kind.is_bytes:
+        return f"its rows: {reading_url(path, is_host=False)}; its bytes: {path}"
+    if kind.is_directory:
+        return f"name what is in it: {path.rstrip('/')}/*"
+    return f"its rows: {path}"
 
 
 def matching(scope: Scope, path: str, *, version: int | None = None) -> list[str]:
