@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from millpond.base.machine import cores
+from millpond.base.scratch import make_scratch, remove_scratch
 from millpond.engine.arrow.native.library import library
 from millpond.plan import types as t
 
 if TYPE_CHECKING:
     from ctypes import CDLL
+    from pathlib import Path
 
     from millpond.base.settings import ArrowSettings
     from millpond.engine.arrow.source.files import Files
@@ -89,14 +88,14 @@ class Context:
     def temporary(self, name: str) -> Path:
         """A path for a temporary file, in a directory that lives as long as this run."""
         if self._directory is None:
-            self._directory = Path(tempfile.mkdtemp(prefix="millpond-"))
+            self._directory = make_scratch()
         return self._directory / name
 
     def close(self) -> None:
         """Close files and remove temporary ones."""
         self.files.close()
         if self._directory is not None:
-            shutil.rmtree(self._directory)
+            remove_scratch(self._directory)
             self._directory = None
 
 

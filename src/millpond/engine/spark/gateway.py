@@ -14,16 +14,15 @@ import contextlib
 import importlib.util
 import os
 import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from millpond.base.errors import EngineUnavailableError
+from millpond.base.scratch import make_scratch, remove_scratch
 from millpond.engine.spark.conf import is_local, scratch_conf
 from millpond.engine.spark.interrupts import held_interrupt
 
@@ -69,7 +68,7 @@ class Jvm:
 
 def start(conf: Mapping[str, str], *, log_level: str) -> Jvm:
     """Start a JVM with a session in it, or say in one error why it did not start."""
-    scratch = Path(tempfile.mkdtemp(prefix="millpond-spark-"))
+    scratch = make_scratch("spark")
     full = scratch_conf(conf, scratch, log_level=log_level)
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -82,7 +81,7 @@ def start(conf: Mapping[str, str], *, log_level: str) -> Jvm:
         _stop_half_started()
         _close(process)
         reason = _reason(error, scratch / _LOG)
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_scratch(scratch)
         if not isinstance(error, Exception):
             raise
         raise EngineUnavailableError(
@@ -102,7 +101,7 @@ def stop(jvm: Jvm) -> None:
     else:
         _forget_dead_session(jvm.session)
     _close(jvm.process)
-    shutil.rmtree(jvm.scratch, ignore_errors=True)
+    remove_scratch(jvm.scratch)
 
 
 def _launch(conf: Mapping[str, str], scratch: Path) -> subprocess.Popen[bytes]:

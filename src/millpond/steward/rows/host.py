@@ -113,16 +113,17 @@ def _unpacks(raw: Raw, reader: Reader) -> bool:
 def _images() -> Images:
     """What was parsed in this process."""
     import atexit
-    import tempfile
 
+    from millpond.base.scratch import make_scratch, remove_scratch
     from millpond.base.settings import Settings
     from millpond.base.store import open_store
     from millpond.provider.images import KIND, Images
     from millpond.provider.kept import Kept, Places
 
-    directory = tempfile.TemporaryDirectory(prefix="millpond-")
-    atexit.register(directory.cleanup)
-    kept = Kept(Places(open_store(directory.name, durable=False), directory.name), KIND)
+    directory = make_scratch()
+    atexit.register(remove_scratch, directory)
+    place = str(directory)
+    kept = Kept(Places(open_store(place, durable=False), place), KIND)
     return Images(kept, settings=Settings.load().with_overrides(engine="arrow"))
 
 
