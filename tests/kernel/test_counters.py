@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,13 @@ from tests.kernel.handmade import (
     metadata,
     numbers,
     protocol,
+    remove,
 )
 
 from millpond import col, delta_table
 from millpond.engine.arrow import ArrowEngine
 from millpond.kernel import engines, names
+from millpond.kernel import table as table_module
 from millpond.plan.counters import Counters, collect_stats
 
 if TYPE_CHECKING:
@@ -220,7 +223,7 @@ def test_commits_that_opening_has_read_are_not_read_again(tmp_path: Path) -> Non
     every = [str(version) for version in range(10)]
     # What was needed for protocol and metadata is not kept.
     assert counted(lambda: paths(opened)).files_opened == 1
-    assert counted(lambda: paths(opened)).files_opened == 10
+    assert counted(lambda: paths(opened)) == Counters()
     assert paths(opened) == every
     assert counted(lambda: delta_table(tmp_path)).files_opened == 10
 
@@ -229,6 +232,44 @@ def test_commits_that_opening_has_read_are_not_read_again(tmp_path: Path) -> Non
     by_others = delta_table(tmp_path)
     assert counted(lambda: by_others.history()).files_opened == 10
     assert counted(lambda: paths(by_others)).files_opened == 1
+
+
+def test_live_files_are_kept_for_the_next_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path, add("0"), add("1"))
+    commit(tmp_path, 1, remove("0"))
+    opened = delta_table(tmp_path)
+    assert counted(lambda: len(opened.files())).files_opened > 0
+    for work in (
+        lambda: opened.files().to_arrow(),
+        lambda: list(opened.files(columns=("size", "path")).batches()),
+        lambda: opened.files(engine="arrow")["path"],
+    ):
+        assert counted(work) == Counters()
+    assert opened.files(columns=("size", "path")).to_arrow().column_names == ["size", "path"]
+    # Fewer columns do not stand for more, nor one engine for another.
+    narrow = delta_table(tmp_path)
+    assert paths(narrow) == ["1"]
+    assert counted(lambda: narrow.files(columns=("path", "size")).to_arrow()).files_opened == 2
+    assert counted(lambda: len(narrow.files(engine=ArrowEngine()))).files_opened == 2
+    # A caller that stops early has not seen them all.
+    stopped = delta_table(tmp_path)
+    next(stopped.files().batches())
+    assert len(stopped.files()) == 1
+    # Of a table that nobody holds any more, nothing is kept.
+    listed = table_module._LISTED
+    kept = len(listed._files)
+    stopped.files().to_arrow()
+    assert len(listed._files) == kept
+    del stopped
+    gc.collect()
+    assert len(listed._files) == kept - 1
+    # Those that take much room are listed anew.
+    monkeypatch.setattr(table_module, "_KEPT_BYTES", 1)
+    large = delta_table(tmp_path)
+    assert paths(large) == ["1"]
+    assert counted(lambda: paths(large)).files_opened == 2
 
 
 def test_what_opening_has_read_is_of_that_table_alone(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ Opening lists the log and reads protocol and metadata; nothing else is read befo
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from millpond.base.clock import SystemClock
 from millpond.base.errors import PlanError
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from millpond.plan.expr import Expr
     from millpond.plan.types import Struct
 
+_KEPT_BYTES: Final = 64 << 20
+"""The live files of all tables of this process that are kept take no more memory than this."""
 _OWN: Final = ("auto", "arrow")
 """Engines that a table makes for itself."""
 
@@ -164,7 +169,23 @@ class DeltaTable:
     ) -> LiveFiles:
         """The live files, without those that a predicate rules out."""
         builder = ScanBuilder(self.snapshot).with_columns(*columns).with_predicate(predicate)
-        return LiveFiles(builder.build(), self.files_engine(engine))
+        kept_by = self if predicate is None and engine in _OWN else None
+        return LiveFiles(builder.build(), self.files_engine(engine), kept_by)
+
+    def kept_files(self, columns: Sequence[str]) -> pa.Table | None:
+        """Return these columns of the live files, if they were listed before and are few."""
+        kept = _LISTED.get(self)
+        if kept is None or not set(columns) <= set(kept.column_names):
+            return None
+        return kept.select(list(columns))
+
+    def keep_files(self, batches: Sequence[pa.RecordBatch], schema: Struct) -> None:
+        """Remember the live files for the next call."""
+        import pyarrow as pa
+
+        from millpond.plan.arrow import to_arrow_schema
+
+        _LISTED.keep(self, pa.Table.from_batches(batches, to_arrow_schema(schema)))
 
     def scan(
         self, columns: Sequence[str] | None = None, predicate: Expr | None = None
@@ -224,12 +245,53 @@ class DeltaTable:
         return self if found is self.snapshot else DeltaTable(found, self.settings, self._reader)
 
 
+class _Listed:
+    """Live files of tables, as they were listed; those that were used last are kept.
+
+    A version of a table never changes, so they stay true as long as the table is there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()  # a table may be collected while another one is kept
+        self._files: OrderedDict[ref[DeltaTable], pa.Table] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, table: DeltaTable) -> pa.Table | None:
+        """Return what was kept of a table."""
+        with self._lock:
+            found = self._files.get(ref(table))
+            if found is not None:
+                self._files.move_to_end(ref(table))
+            return found
+
+    def keep(self, table: DeltaTable, files: pa.Table) -> None:
+        """Keep the files of a table, and forget others for it."""
+        with self._lock:
+            self._forget(ref(table))
+            self._files[ref(table, self._forget)] = files
+            self._bytes += files.nbytes
+            while self._bytes > _KEPT_BYTES:
+                self._forget(next(iter(self._files)))
+
+    def _forget(self, table: ref[DeltaTable]) -> None:
+        with self._lock:
+            files = self._files.pop(table, None)
+            self._bytes -= 0 if files is None else files.nbytes
+
+
+_LISTED: Final = _Listed()
+
+
 class LiveFiles:
     """Live files of a table: an Arrow table when it is used as one, or batches as they come."""
 
-    def __init__(self, files: Scan, engine: str | Executor) -> None:
+    def __init__(
+        self, files: Scan, engine: str | Executor, kept_by: DeltaTable | None = None
+    ) -> None:
         self._files = files
         self._engine = engine
+        self._kept_by = kept_by
+        """The table that keeps them for the next call, as far as they are few."""
 
     def __repr__(self) -> str:
         snapshot = self._files.snapshot
@@ -240,8 +302,26 @@ class LiveFiles:
         return self._files.machine(self._engine)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Batches as they come; nothing is kept."""
-        return iter(self.state_machine())
+        """Yield batches as they come; what the table has kept is not read again."""
+        if self._kept_by is None:
+            return iter(self.state_machine())
+        kept = self._kept_by.kept_files(self._files.columns)
+        if kept is not None:
+            return iter(kept.to_batches())
+        return self._keeping(self._kept_by)
+
+    def _keeping(self, table: DeltaTable) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] | None = []
+        size = 0
+        for batch in self.state_machine():
+            if held is not None:
+                size += batch.get_total_buffer_size()
+                held = None if size > _KEPT_BYTES else held
+            if held is not None:
+                held.append(batch)
+            yield batch
+        if held is not None:
+            table.keep_files(held, self._files.schema)
 
     @cached_property
     def _table(self) -> pa.Table:
