@@ -192,3 +192,27 @@ def test_processes_that_write_at_once_leave_the_newest_state(pond: Pond) -> None
     assert [process.exitcode for process in processes] == [0] * 4
     assert len(rows_of(pond, "/j")) == 15
     assert rows_of(pond, "/new/published") == rows_of(pond, "/j")
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_a_chain_is_fresh_in_any_order_of_paths(pond: Pond, order: str) -> None:
+    """Each table is made of the one before it, whatever their nodes are named."""
+    append(pond, "/raw", [{"timestamp": at(0), "x": 0.0}])
+    sources = {"a": "/raw", "b": "/published/a", "c": "/published/b"}
+    for place, name in enumerate(order):
+        make(pond, f"/{name}", "timeseries-join", inputs=[{"pattern": sources[name]}])
+        with pond.write() as tx:
+            tx.make_directory("/etc/system.d", parents=True)
+            config = {"source": f"/{name}", "target": f"/published/{name}"}
+            tx.make_factory(f"/etc/system.d/{place}-{name}", "materialize", config)
+            tx.commit()
+    for hour in (1, 2):
+        append(pond, "/raw", [{"timestamp": at(hour), "x": float(hour)}])
+        scope = pond.read()
+        for name in "abc":
+            assert scope.to_arrow(f"/published/{name}")["x"].to_pylist() == list(range(hour + 1))
+    before = pond.read().txn_seq
+    with pond.write() as tx:
+        tx.write_bytes("/note", b"")
+        tx.commit()
+    assert pond.read().txn_seq == before + 1, "nothing has changed, and nothing is written"

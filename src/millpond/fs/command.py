@@ -104,6 +104,9 @@ class NodeCommand:
     arguments: tuple[CommandArgument, ...] = ()
     reports: bool = False
     """Whether what `run()` returns is shown: a mapping, or a list of mappings of one shape."""
+    settles: bool = False
+    """Whether it writes nothing where nothing has changed: after a commit it runs again when a node
+    that ran later has written, so that the order of nodes does not matter."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -58,7 +58,7 @@ class Materialize(ConfiguredFactory[MaterializeConfig]):
     creates: ClassVar[Creates] = "executable"
     model = MaterializeConfig
     commands: ClassVar[tuple[NodeCommand, ...]] = (
-        NodeCommand("refresh", "Write the rows, unless the source is what it was."),
+        NodeCommand("refresh", "Write the rows, unless the source is what it was.", settles=True),
         NodeCommand("always", "Write the rows in any case."),
     )
     summary: ClassVar[str] = "writes the rows of a computed node down as a table"

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from millpond.base.errors import MillpondError
 from millpond.kernel.write.commit import fate_of
+from millpond.steward.committing.postcommit import run_followers
 from millpond.steward.committing.race import Race
 from millpond.steward.committing.steps import step
 from millpond.steward.control.process import OPEN, this_process
@@ -150,8 +151,7 @@ class Committing:
             if followers:
                 pond.control.record(committed, *(each.record("pending") for each in followers))
         with step("post_commit"):
-            for follower in followers:
-                follower.run()
+            run_followers(pond, followers)
         with step("completed"):
             last = self._record("completed", done)
             pond.control.record(*([last] if followers else [committed, last]))

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from millpond.base.errors import MillpondError
 from millpond.base.ids import TxnId
 from millpond.fs.entry import EntryType
 from millpond.fs.factory import OFF, command_of, executable
@@ -22,8 +23,9 @@ from millpond.steward.control.settings import mode_key
 from millpond.steward.control.table import Record, as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from millpond.fs.command import NodeCommand
     from millpond.fs.entry import Row
     from millpond.fs.tree import TreeLike
     from millpond.steward.control.records import Transaction
@@ -45,6 +47,26 @@ def followers(pond: Pond, kind: str, tree: TreeLike, parent_seq: int) -> list[Fo
         Follower(pond, path, row.factory or "", row.config or "{}", parent_seq, number)
         for number, (path, row) in enumerate(found, 1)
     ]
+
+
+def run_followers(pond: Pond, followers: Sequence[Follower]) -> None:
+    """Run nodes in the order of their paths; one that settles again where a later one has written.
+
+    A node may read what a later one writes. As many rounds as there are nodes settle any chain.
+    """
+    well: dict[str, bool] = {}
+    seen: dict[str, int] = {}
+    for follower in followers:
+        well[follower.path] = follower.run()
+        seen[follower.path] = pond.read(fresh=False).txn_seq
+    for _ in followers:
+        newest = pond.read(fresh=False).txn_seq
+        again = [each for each in followers if seen[each.path] < newest and each.settles]
+        for follower in again:
+            well[follower.path] = follower.run_again(was_well=well[follower.path])
+            seen[follower.path] = pond.read(fresh=False).txn_seq
+        if not again:
+            return
 
 
 def nodes(tree: TreeLike) -> Iterator[tuple[str, Row]]:
@@ -118,9 +140,33 @@ class Follower:
         control.record(self.record("completed", duration_ms=_millis(start)))
         return True
 
+    def run_again(self, *, was_well: bool) -> bool:
+        """Run once more; it is recorded where it goes otherwise than before."""
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - it undoes no data, whatever it is
+            _log.warning("%s failed after transaction %d: %s", self.path, self.parent_seq, error)
+            if was_well:
+                said = f"{type(error).__name__}: {error}"
+                self.pond.control.record(self.record("failed", error_message=said))
+            return False
+        if not was_well:
+            self.pond.control.record(self.record("completed"))
+        return True
+
+    @property
+    def settles(self) -> bool:
+        """Whether it writes nothing where nothing has changed."""
+        try:
+            return self._command().settles
+        except MillpondError:  # it has failed already, and will again
+            return False
+
+    def _command(self) -> NodeCommand:
+        return command_of(self.factory, self.pond.control.text(mode_key(self.factory)))
+
     def _run(self) -> None:
-        mode = self.pond.control.text(mode_key(self.factory))
-        command = command_of(self.factory, mode)
+        command = self._command()
         run = PostCommitRun(self, json.loads(self.config), command.name, command.values({}))
         executable(self.factory).run(run)
 
