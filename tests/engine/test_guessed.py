@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import io
+import json
 import re
 from decimal import Decimal as D
 from typing import TYPE_CHECKING, Any, Final
@@ -404,6 +405,46 @@ def test_a_declared_type_is_null_only_where_asked(
         read(schema=schema, columns=["t"])
     day = dt.date(2026, 3, 1)
     assert read(schema=schema, on_error="null") == [{"v": 1, "t": day}, {"v": None, "t": None}]
+
+
+NESTED: Final = {
+    '{"v": [{"x": 1, "t": "2026-03-01"}, {"x": "no"}]}': "v[1].x",
+    '{"v": [{"x": 1.5}]}': "v[0].x",
+    '{"v": [{"t": "no day"}]}': "v[0].t",
+    '{"m": {"k": {"b": 128}}}': "m.k.b",
+    '{"m": {"k": {"b": 1}, "l": 7}}': "m.l",
+    '{"s": {"l": ["2026-03-01", "no day"]}}': "s.l[1]",
+    '{"it\'s?": "no"}': "it's?",
+    '{"": [1]}': "",
+}
+
+
+def test_misfits_at_any_depth_are_errors(engine: Executor, tmp_path: Path) -> None:
+    inner = t.Struct.of(x=t.LONG, t=t.DATE, b=t.BYTE)
+    schema = t.Struct.of(
+        v=t.List(inner),
+        m=t.Map(t.STRING, inner),
+        s=t.Struct.of(l=t.List(t.DATE)),
+        **{"it's?": t.LONG, "": t.LONG},
+    )
+    good = '{"v": [null, {"x": null}, {}], "m": {}, "s": {"l": []}, "it\'s?": 1, "other": [1]}'
+    assert len(rows(mp.scan(write(tmp_path, "a.jsonl", good), schema=schema), engine)) == 1
+    for line, member in NESTED.items():
+        plan = mp.scan(write(tmp_path, "a.jsonl", good, line), schema=schema)
+        with pytest.raises(SourceError, match="does not fit") as caught:
+            rows(plan, engine)
+        if "arrow" in str(type(engine)):
+            assert f"line 2 of {tmp_path}/a.jsonl" in caught.value.message
+            assert f"member {member!r}" in caught.value.message
+        plan = mp.scan(str(tmp_path / "a.jsonl"), schema=schema, on_error="null")
+        assert len(rows(plan, engine)) == 2
+
+
+def test_names_of_any_kind(engine: Executor, tmp_path: Path) -> None:
+    names = ["", "it's", 'q"', "a?b", "a.b", "a]b", "$", "with space", "b\\c", "ü"]
+    line = "{" + ",".join(f'{json.dumps(n)}: "{i}"' for i, n in enumerate(names)) + "}"
+    found = rows(mp.scan(write(tmp_path, "a.jsonl", line)), engine)
+    assert found == [{name: str(number) for number, name in enumerate(names)}]
 
 
 def test_options_that_do_not_fit(tmp_path: Path) -> None:

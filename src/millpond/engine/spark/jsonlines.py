@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from millpond.engine.looks import DECLARE
-from millpond.engine.spark.expressions.json import read_json
+from millpond.engine.spark.expressions.json import MISFIT, VALUE, read_json, tell_json
 from millpond.engine.spark.faults import PATH, fault
 from millpond.engine.spark.locations import as_names
 from millpond.engine.spark.readers import metadata_columns, reader
@@ -57,20 +57,32 @@ def read_json_lines(
     # What is not deterministic Spark computes once, here: a filter above would be moved below this,
     # with all of it written out for each column that it looks at, and be asked about blank lines.
     failed = f.when(f.spark_partition_id() >= 0, refused)
-    value = f.coalesce(read_json(whole, reading.columns, context.api), failed)
-    rows = lines.select(value.alias(parsed), *context.columns((line, path)), *carried)
+    names = *context.columns((line, path)), *carried
     if reading.on_error == "error":
-        rows = _checked(rows, (parsed, line, path, shown), reading, context)
+        told = context.hidden()
+        both = tell_json(whole, reading.columns, context.api)
+        lines = lines.select(f.when(f.spark_partition_id() >= 0, both).alias(told), *names)
+        value = context.column(told).getField(VALUE)
+        misfit = context.column(told).getField(MISFIT)
+        rows = lines.select(f.coalesce(value, failed).alias(parsed), misfit.alias(told), *names)
+        rows = _checked(rows, (parsed, told, line, path), shown, reading, context)
+    else:
+        value = f.coalesce(read_json(whole, reading.columns, context.api), failed)
+        rows = lines.select(value.alias(parsed), *names)
     members = [context.column(parsed).getField(n).alias(n) for n in reading.columns.names]
     return rows.select(*members, *carried)
 
 
 def _checked(
-    rows: DataFrame, names: tuple[str, str, str, Column], reading: Reading, context: Context
+    rows: DataFrame,
+    names: tuple[str, str, str, str],
+    shown: Column,
+    reading: Reading,
+    context: Context,
 ) -> DataFrame:
     """Return the rows, or an error for a line that does not fit its columns."""
     f = context.functions
-    parsed, line, path, shown = names
+    parsed, told, line, path = names
     value, problem = context.column(parsed), context.hidden()
     refused = fault(
         context,
@@ -84,11 +96,16 @@ def _checked(
         hint=_DAMAGED if reading.strict else DECLARE,
     )
     misfit = misfit_of(
-        context.column(line), value, reading.columns, context.api, exactly=reading.strict
+        context.column(line),
+        value,
+        context.column(told),
+        reading.columns,
+        context.api,
+        exactly=reading.strict,
     )
     rows = rows.withColumn(problem, f.when(f.spark_partition_id() >= 0, misfit))
     checked = f.when(
         context.column(problem).isNotNull(), refused.cast(rows.schema[parsed].dataType)
     ).otherwise(value)
-    others = [context.column(name) for name in rows.columns if name not in (parsed, problem)]
+    others = [context.column(name) for name in rows.columns if name not in (parsed, problem, told)]
     return rows.select(checked.alias(parsed), *others)

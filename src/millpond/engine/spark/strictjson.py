@@ -6,7 +6,8 @@ line remembers what each member really was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from millpond.engine.spark.lambdas import each
 from millpond.plan import types as t
@@ -19,22 +20,39 @@ if TYPE_CHECKING:
     from millpond.engine.spark.api import Api
 
 
-def misfit_of(line: Column, value: Column, columns: t.Struct, api: Api, *, exactly: bool) -> Column:
+_PLAIN: Final = re.compile(r"[\w .:/@#$%+-]+")
+"""Names that a path into a variant can have."""
+
+
+def misfit_of(
+    line: Column,
+    value: Column,
+    is_misfit: Column,
+    columns: t.Struct,
+    api: Api,
+    *,
+    exactly: bool,
+) -> Column:
     """Return which member of the line is not what its column says; null if all are.
 
-    `value` is what was read. `exactly` also refuses what was only converted: a number as text.
+    `value` is what was read, and `is_misfit` whether something in it was null instead. `exactly`
+    also refuses what was only converted: a number as text.
     """
     f = api.functions
     whole = f.try_parse_json(line)
-    found = [
-        f.when(whole.isNull(), f.lit("it is JSON of which readers make different things")),
-        f.when(~f.is_valid_utf8(line), f.lit("it is not UTF-8")),
-    ]
+    found = []
     for misfit, member, type_ in _misfits(whole, ("$", ""), value, columns, api, exactly):
         said = f"member {member!r} is not of type {type_}"
         found.append(f.when(misfit, f.lit(said)))
-    first: Column = f.coalesce(*found)
-    return first
+    named = f.coalesce(*found, f.when(is_misfit, f.lit("something is not of its type")))
+    has_texts = any(one == t.STRING for one in t.types_in(columns))
+    no_text = f.when(~f.is_valid_utf8(line), f.lit("it is not UTF-8"))
+    first = f.coalesce(no_text, f.when(is_misfit, named))
+    if exactly and has_texts:
+        odd = f.when(whole.isNull(), f.lit("it is JSON of which readers make different things"))
+        first = f.coalesce(no_text, odd, named)
+    made: Column = first
+    return made
 
 
 def _misfits(
@@ -44,6 +62,8 @@ def _misfits(
     f = api.functions
     for field in struct:
         path, member = f"{above[0]}['{field.name}']", f"{above[1]}{field.name}"
+        if not _PLAIN.fullmatch(field.name):
+            continue  # a path can't name it
         given = f.try_variant_get(whole, path, "variant")
         kind = f.schema_of_variant(given)
         read = value.getField(field.name)

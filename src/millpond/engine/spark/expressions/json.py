@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _SPACE: Final = " \t\r\n"
 _VALUE: Final = "millpond value"
 _END: Final = "millpond end"
+VALUE: Final = "value"
+MISFIT: Final = "misfit"
 _ODD: Final = "millpond odd"
 """The text itself, where something in it did not fit, or is not JSON."""
 _OPTIONS: Final = {"mode": "PERMISSIVE", "allowSingleQuotes": "false"}
@@ -53,6 +55,47 @@ def read_json(text: Column, type_: t.DataType, api: Api) -> Column:
     if not _needs_work(type_):
         return value
     return once(value, lambda found: _finished(found, type_, api), api)
+
+
+def tell_json(text: Column, type_: t.DataType, api: Api) -> Column:
+    """Read JSON text, and tell whether something in it did not fit: `VALUE` and `MISFIT`."""
+    f = api.functions
+
+    def good(both: Column) -> Column:
+        odd: Column = both.getField(_ODD).isNotNull()
+        made: Column = f.struct(_good(both, api).alias(VALUE), odd.alias(MISFIT))
+        return made
+
+    def finished(found: Column) -> Column:
+        raw = found.getField(VALUE)
+        misfit = found.getField(MISFIT) | _is_lost(raw, type_, api)
+        made: Column = f.struct(_finished(raw, type_, api).alias(VALUE), misfit.alias(MISFIT))
+        return made
+
+    found = once(_read(text, type_, api), good, api)
+    return once(found, finished, api) if _needs_work(type_) else found
+
+
+def _is_lost(raw: Column, type_: t.DataType, api: Api) -> Column:
+    """Whether something that Spark read is null as the type that was asked for."""
+    f = api.functions
+    made: Column = f.lit(False)
+    if isinstance(type_, t.Struct):
+        for field in type_:
+            if _needs_work(field.type):
+                made = made | _is_lost(raw.getField(field.name), field.type, api)
+    elif isinstance(type_, t.List | t.Map) and _needs_work(_inside(type_)):
+        inside = _inside(type_)
+        items = raw if isinstance(type_, t.List) else f.map_values(raw)
+        lost = each(api, "exists", items, lambda one: _is_lost(one, inside, api))
+        made = f.coalesce(lost, f.lit(False))
+    elif type_ in _TIMES or type_ == t.BYTE:
+        made = raw.isNotNull() & _finished(raw, type_, api).isNull()
+    return made
+
+
+def _inside(type_: t.List | t.Map) -> t.DataType:
+    return type_.element if isinstance(type_, t.List) else type_.value
 
 
 def _read(text: Column, type_: t.DataType, api: Api) -> Column:
