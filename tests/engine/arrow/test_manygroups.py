@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import millpond as mp
 from millpond.engine.arrow import manygroups
 from millpond.engine.arrow.aggregate import combine
 from millpond.engine.arrow.manygroups import combine_sorted
@@ -78,3 +79,22 @@ def test_other_measures_are_hashed() -> None:
     given = columns(np.arange(20_000), 0, nulls=0)
     assert combine_sorted(given, 1, [(1, "max"), (2, "sum")]) is None
     assert combine_sorted(given, 2, [(2, "max")]) is None
+
+
+@pytest.mark.parametrize("how", ["first", "last"])
+def test_the_edges_of_many_groups_are_those_of_hashing(how: str) -> None:
+    """Also where keys repeat, values are null, and rows do not count."""
+    generator = np.random.default_rng(5)
+    rows = 3 * manygroups.FEWEST_ROWS
+    keys = pa.array(generator.integers(0, 40 * rows, rows))
+    repeated = pa.concat_arrays([keys, keys.take(pa.array(generator.permutation(rows)))])
+    values = pa.array([None if n % 7 == 0 else f"v{n}" for n in range(2 * rows)])
+    plan = mp.values(pa.table({"k": repeated, "v": values, "n": pa.array(range(2 * rows))}))
+    measure = mp.agg.first if how == "first" else mp.agg.last
+    counted = plan.aggregate("k", v=measure("v", where=mp.col("n") % 3 != 0))
+    found = {row["k"]: row["v"] for row in counted.to_pylist(engine="arrow")}
+    wanted: dict[int, str | None] = dict.fromkeys(repeated.to_pylist())
+    pairs = list(zip(repeated.to_pylist(), values.to_pylist(), strict=True))
+    numbered = [(key, value) for n, (key, value) in enumerate(pairs) if n % 3]
+    wanted |= dict(reversed(numbered) if how == "first" else numbered)
+    assert found == wanted
