@@ -263,8 +263,6 @@ def _label(label: str) -> bytes:
 
 
 def _seal(stream: io.BytesIO | io.BufferedRandom, label: bytes) -> str:
-    import pyarrow.parquet as pq
-
     def read_at(length: int, start: int) -> bytes:
         stream.seek(start)
         return stream.read(length)
@@ -274,8 +272,7 @@ def _seal(stream: io.BytesIO | io.BufferedRandom, label: bytes) -> str:
     if tail is None:
         raise BrokenSealError("it is not a Parquet file")
     stop = size - len(tail.footer)
-    stream.seek(0)
-    spans = list(chunk_spans(pq.read_metadata(stream)))
+    spans = list(chunk_spans(metadata_of(tail.footer)))
     end = max((start + length for start, length in spans), default=len(_PARQUET))
     hashes = b"".join(_hash(read_at, start, length, _HASH) for start, length in spans)
     index = _hash(read_at, end, stop - end, _MARK)
