@@ -440,6 +440,16 @@ def test_misfits_at_any_depth_are_errors(engine: Executor, tmp_path: Path) -> No
         assert len(rows(plan, engine)) == 2
 
 
+def test_half_a_surrogate_pair_is_an_error(engine: Executor, tmp_path: Path) -> None:
+    good = r'{"v": "\ud83d\ude00 \\ud800 \\\ud83d\ude00"}'
+    found = rows(mp.scan(write(tmp_path, "a.jsonl", good)), engine)
+    assert found == [{"v": "\U0001f600 \\ud800 \\\U0001f600"}]
+    for text in (r"\ud83d", r"\ude00", r"\ude00\ud83d", r"\\\ud83d", r"\ud83d\ude00\uDE00"):
+        plan = mp.scan(write(tmp_path, "a.jsonl", good, f'{{"v": "{text}"}}'))
+        with pytest.raises(SourceError, match="does not fit"):
+            rows(plan, engine)
+
+
 def test_names_of_any_kind(engine: Executor, tmp_path: Path) -> None:
     names = ["", "it's", 'q"', "a?b", "a.b", "a]b", "$", "with space", "b\\c", "ü"]
     line = "{" + ",".join(f'{json.dumps(n)}: "{i}"' for i, n in enumerate(names)) + "}"

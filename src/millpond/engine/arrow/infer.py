@@ -80,11 +80,12 @@ def scan(
             raise PlanError(
                 f"on_error={on_error!r} needs a schema: guessed types fit", hint="give schema="
             )
-        is_guessed = given is None
+        # Of JSON all values were looked at: none of them fits only after a conversion.
+        strict = given is None and kind == "csv"
         wanted = given or _guessed(found, kind, options, infer_rows, files)
         wanted = wanted if names is None else wanted.select(names)
         sized = tuple(File(path, _size(path, files)) for path in found)
-        return Scan(kind, sized, wanted, csv=options, strict=is_guessed, on_error=on_error)
+        return Scan(kind, sized, wanted, csv=options, strict=strict, on_error=on_error)
     finally:
         files.close()
 

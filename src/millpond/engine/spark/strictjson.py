@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = re.compile(r"[\w .:/@#$%+-]+")
 """Names that a path into a variant can have."""
+_HIGH: Final = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
+_LOW: Final = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HALF: Final = rf"(?<!\\)(?:\\\\)*(?:{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW})"
+"""Spark makes a question mark of it."""
 
 
 def misfit_of(
@@ -47,6 +51,9 @@ def misfit_of(
     named = f.coalesce(*found, f.when(is_misfit, f.lit("something is not of its type")))
     has_texts = any(one == t.STRING for one in t.types_in(columns))
     no_text = f.when(~f.is_valid_utf8(line), f.lit("it is not UTF-8"))
+    if has_texts:
+        half = f.when(line.rlike(_HALF), f.lit("it holds half a surrogate pair"))
+        no_text = f.coalesce(no_text, half)
     first = f.coalesce(no_text, f.when(is_misfit, named))
     if exactly and has_texts:
         odd = f.when(whole.isNull(), f.lit("it is JSON of which readers make different things"))

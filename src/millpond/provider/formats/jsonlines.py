@@ -50,7 +50,7 @@ class JsonLines(Format[JsonOptions]):
         """The rows of files; what does not fit its column is an error."""
         del options
         found = tuple(File(path, size) for path, size in files)
-        return Scan("json", found, settled(columns), strict=True)
+        return Scan("json", found, settled(columns))
 
 
 def _guessed(source: Source) -> t.Struct:

@@ -146,7 +146,7 @@ def _misfit(value: Any, type_: DataType, member: str, exactly: bool) -> Misfit |
     elif _is_scalar_of(value, type_) and not (exactly and _is_changed(value, type_)):
         return None
     else:
-        return Misfit(member, write_json(value), type_)
+        return Misfit(member, _clean(write_json(value)), type_)
     found = (_misfit(item, of, name, exactly) for item, of, name in inner)
     return next((one for one in found if one is not None), None)
 
@@ -155,13 +155,14 @@ def _is_scalar_of(value: Any, type_: DataType) -> bool:
     if isinstance(type_, Struct | List | Map):
         return False
     fitted = _fit(value, type_)
-    return fitted is not _UNFIT and fitted is not _NO_TIME
+    is_whole = type_ != STRING or not _is_text(value) or fitted == value  # no half surrogate pair
+    return fitted is not _UNFIT and fitted is not _NO_TIME and is_whole
 
 
 def _is_changed(value: Any, type_: DataType) -> bool:
     """Whether a value fits a type only after a conversion."""
     if type_ == STRING or type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        return not _is_text(value) or (type_ == STRING and _clean(value) != value)
+        return not _is_text(value)
     if isinstance(type_, Decimal):
         return _is_text(value) or decimal.Decimal(value) != _fit_decimal(value, type_)
     if is_fractional(type_):
