@@ -20,7 +20,10 @@ def _place(url: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme.split("+")[0] == "host":
         return "files of this machine are taken by cat, copy and describe alone"
-    return f"this command takes paths of the pond: /{rest.lstrip('/')}"
+    wanted = "this command takes paths of the pond"
+    # What follows `://` is a path only after a third slash; else it names a host, perhaps a user.
+    path = rest.partition("?")[0].lstrip("/")
+    return f"{wanted}: /{path}" if rest.startswith("/") else wanted
 
 
 class PondPath(click.ParamType[str]):

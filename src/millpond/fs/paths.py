@@ -30,7 +30,11 @@ def parts(path: str) -> tuple[str, ...]:
         scheme, slashes, rest = path.partition("://")
         hint = f"write /{path}"
         if slashes and scheme.replace("+", "").isalnum():
-            hint = f"it is a URL; the path in it is /{rest.lstrip('/')}"
+            # Without a third slash a host follows, perhaps with a user and a password.
+            inside = ""
+            if rest.startswith("/"):
+                inside = f"the path in it is /{rest.partition('?')[0].lstrip('/')}"
+            hint = f"it is a URL; {inside or 'a path of the pond begins with /'}"
         raise PathSyntaxError(f"{path!r} does not begin with /", path=path, hint=hint)
     if "\0" in path:
         raise PathSyntaxError(
