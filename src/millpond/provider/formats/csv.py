@@ -64,6 +64,7 @@ class Csv(Format[CsvOptions]):
 
     options = CsvOptions
     summary: ClassVar[str] = "comma-separated values"
+    version: ClassVar[int] = 2
 
     def for_file(self, name: str, options: CsvOptions) -> CsvOptions:
         """Fields of `.tsv` files are parted by tabs, unless something else is said."""

@@ -80,6 +80,7 @@ class ExcelHtml(Format[ExcelHtmlOptions]):
 
     options = ExcelHtmlOptions
     summary: ClassVar[str] = "the HTML table that HydroVu exports for Excel"
+    version: ClassVar[int] = 2
 
     def parse(self, source: Source, options: ExcelHtmlOptions) -> Parsed:
         """The rows, in two passes: types, then values."""

@@ -34,6 +34,7 @@ class JsonLines(Format[JsonOptions]):
 
     options = JsonOptions
     summary: ClassVar[str] = "JSON objects, one a line"
+    version: ClassVar[int] = 2
 
     def parse(self, source: Source, options: JsonOptions) -> Parsed:
         """The rows, in two passes: columns, then values."""
