@@ -196,6 +196,11 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(column.type.value_type)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", None if column.type.tz is None else "UTC"))
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:  # bytes that are not text are compared as they are
+            column = column.cast(pa.binary())
     return column
 
 

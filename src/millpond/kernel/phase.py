@@ -140,7 +140,9 @@ def check_sizes(files: Sequence[LogFile]) -> None:
                 f"the commit {file_name(file.path)} of {table} is empty",
                 table=table,
                 path=file.path,
-                hint=f"version={version - 1} may still be readable" if version else None,
+                hint=f"version={version - 1} may still be readable"
+                if version
+                else "the log is damaged: restore it from a backup",
             )
 
 

@@ -25,8 +25,11 @@ _FUNCTIONS: Final = {
     "words": 11,
     "spread": 6,
     "fixed": 9,
+    "footer": 4,
 }
 """How many arguments each takes: addresses and whole numbers of 64 bits, all alike here."""
+_OPTIONAL: Final = ("footer",)
+"""Functions of which there is the same in Python."""
 
 
 @cache
@@ -38,6 +41,8 @@ def library() -> ctypes.CDLL | None:
     for name, count in _FUNCTIONS.items():
         function = getattr(found, f"millpond_{name}", None)
         if function is None:  # compiled from an earlier `pages.c`
+            if name in _OPTIONAL:
+                continue
             return None
         function.argtypes = [ctypes.c_int64] * count
         function.restype = ctypes.c_int64

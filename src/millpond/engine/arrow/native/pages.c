@@ -137,6 +137,157 @@ int64_t millpond_headers(const uint8_t *chunk, int64_t size, int64_t (*pages)[PA
     return count;
 }
 
+/* ---- Footers: Thrift's compact protocol, too ---- */
+
+enum { LIST = 9, SET = 10, MAP = 11, MOST_NESTED = 16 };
+enum { SCHEMA = 2, ROW_GROUPS = 4, COLUMNS = 1, META_DATA = 3, CRYPTO = 8, SIZES = 16 };
+enum { UNENCODED = 1, REPETITIONS = 2, DEFINITIONS = 3, TYPE = 1, REPETITION = 3, CHILDREN = 5 };
+enum { OPTIONAL = 1, REPEATED = 2, BYTE_ARRAY = 6 };
+
+typedef struct {
+    int64_t repetitions, definitions, is_bytes;
+} leaf;
+
+/* The type of the next field, 0 at the end of a struct. */
+static int next_field(cursor *from, int64_t *field) {
+    if (from->at == from->end) return DAMAGED;
+    uint8_t head = *from->at++;
+    if (!head) return 0;
+    if (head >> 4) *field += head >> 4;
+    else if (read_signed(from, field)) return DAMAGED;
+    return head & 15;
+}
+
+static int read_size(cursor *from, uint64_t *size, int *type) {
+    if (from->at == from->end) return DAMAGED;
+    uint8_t head = *from->at++;
+    *type = head & 15;
+    *size = head >> 4;
+    return *size == 15 ? read_varint(from, size) : 0;
+}
+
+static int skip_value(cursor *from, int type, int depth) {
+    uint64_t size;
+    int64_t field = 0;
+    int inner;
+    switch (type) {
+    case TRUE: case FALSE: return 0;
+    case BYTE: return skip(from, 1);
+    case I16: case I32: case I64: return read_varint(from, &size);
+    case DOUBLE: return skip(from, 8);
+    case BINARY: return read_varint(from, &size) ? DAMAGED : skip(from, size);
+    case LIST: case SET:
+        if (depth == MOST_NESTED || read_size(from, &size, &inner)) return DAMAGED;
+        for (; size; size--)
+            if (inner == TRUE || inner == FALSE ? skip(from, 1) : skip_value(from, inner, depth + 1)) return DAMAGED;
+        return 0;
+    case STRUCT:
+        if (depth == MOST_NESTED) return DAMAGED;
+        while ((inner = next_field(from, &field)) > 0)
+            if (skip_value(from, inner, depth + 1)) return DAMAGED;
+        return inner;
+    default: return DAMAGED;
+    }
+}
+
+/* The leaves among the elements of a schema that follow: those of one parent, whose levels are known. */
+static int read_leaves(cursor *from, uint64_t *left, leaf above, int64_t children, int is_root, leaf *leaves,
+                       int64_t room, int64_t *count, int depth) {
+    for (; children > 0 && *left; children--) {
+        leaf mine = above;
+        int64_t field = 0, repetition = 0, below = 0, kind = -1;
+        int type;
+        --*left;
+        while ((type = next_field(from, &field)) > 0) {
+            int64_t *known = field == REPETITION ? &repetition : field == CHILDREN ? &below : field == TYPE ? &kind : 0;
+            if (known ? read_signed(from, known) : skip_value(from, type, 0)) return DAMAGED;
+        }
+        if (type) return DAMAGED;
+        if (!is_root) {
+            mine.repetitions += repetition == REPEATED;
+            mine.definitions += repetition == OPTIONAL || repetition == REPEATED;
+        }
+        mine.is_bytes = kind == BYTE_ARRAY;
+        if (below > 0) {
+            if (depth == 1 << 10) return DAMAGED;
+            if (read_leaves(from, left, mine, below, 0, leaves, room, count, depth + 1)) return DAMAGED;
+        } else if (!is_root) {
+            if (*count == room) return DAMAGED;
+            leaves[(*count)++] = mine;
+        }
+    }
+    return 0;
+}
+
+static int check_sizes(cursor *from, const leaf *known) {
+    int64_t field = 0, number;
+    uint64_t size;
+    int type, inner;
+    while ((type = next_field(from, &field)) > 0) {
+        if (field == UNENCODED && !known->is_bytes) return DAMAGED;
+        if (field != REPETITIONS && field != DEFINITIONS) {
+            if (skip_value(from, type, 0)) return DAMAGED;
+            continue;
+        }
+        int64_t most = field == REPETITIONS ? known->repetitions : known->definitions;
+        if (read_size(from, &size, &inner) || (size && size != (uint64_t)most + 1)) return DAMAGED;
+        for (; size; size--)
+            if (read_signed(from, &number)) return DAMAGED;
+    }
+    return type;
+}
+
+static int check_column(cursor *from, const leaf *known) {
+    int64_t field = 0, inner;
+    int type, within, is_described = 0;
+    while ((type = next_field(from, &field)) > 0) {
+        if (field == CRYPTO) return DAMAGED;
+        if (field != META_DATA) {
+            if (skip_value(from, type, 0)) return DAMAGED;
+            continue;
+        }
+        is_described = 1;
+        inner = 0;
+        while ((within = next_field(from, &inner)) > 0)
+            if (inner == SIZES ? check_sizes(from, known) : skip_value(from, within, 0)) return DAMAGED;
+        if (within) return DAMAGED;
+    }
+    return type || !is_described ? DAMAGED : 0;
+}
+
+/* Whether pyarrow can be asked for the columns of a footer, which has room for so many leaves. */
+EXPORTED
+int64_t millpond_footer(const uint8_t *footer, int64_t size, leaf *leaves, int64_t room) {
+    cursor from = {footer, footer + size};
+    const leaf none = {0, 0, 0};
+    int64_t field = 0, count = 0, within;
+    uint64_t items;
+    int type, inner;
+    while ((type = next_field(&from, &field)) > 0) {
+        if (field == SCHEMA) {
+            if (read_size(&from, &items, &inner)) return DAMAGED;
+            if (read_leaves(&from, &items, none, 1, 1, leaves, room, &count, 0) || items) return DAMAGED;
+        } else if (field == ROW_GROUPS) {
+            if (read_size(&from, &items, &inner)) return DAMAGED;
+            for (; items; items--) {
+                within = 0;
+                while ((type = next_field(&from, &within)) > 0) {
+                    uint64_t columns;
+                    if (within != COLUMNS) {
+                        if (skip_value(&from, type, 0)) return DAMAGED;
+                        continue;
+                    }
+                    if (read_size(&from, &columns, &inner) || columns > (uint64_t)count) return DAMAGED;
+                    for (uint64_t number = 0; number < columns; number++)
+                        if (check_column(&from, &leaves[number])) return DAMAGED;
+                }
+                if (type) return DAMAGED;
+            }
+        } else if (skip_value(&from, type, 0)) return DAMAGED;
+    }
+    return type;
+}
+
 /* ---- Small numbers: runs of one number, and runs of numbers packed by bits ---- */
 
 typedef struct {

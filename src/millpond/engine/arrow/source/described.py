@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from millpond.base.seals import tail_of
+from millpond.engine.arrow.source.soundfooter import footer_fault
 
 if TYPE_CHECKING:
     from typing import Any
@@ -41,7 +42,12 @@ def open_parquet(
     tail = tail_of(file.read_at, file.size(), required=required)
     metadata = None if tail is None else _described(tail.footer, remote=remote)
     seal = None if tail is None else tail.seal
-    return Opened(reader_of(file, metadata=metadata, remote=remote, seal=seal), seal)
+    opened = reader_of(file, metadata=metadata, remote=remote, seal=seal)
+    if tail is not None and seal is None:
+        fault = footer_fault(tail.footer, opened.metadata.num_columns)
+        if fault is not None:
+            raise pa.ArrowInvalid(f"its footer is damaged: {fault}")
+    return Opened(opened, seal)
 
 
 def reader_of(

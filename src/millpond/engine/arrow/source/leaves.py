@@ -78,6 +78,7 @@ class Layout:
                 f"{path} has {leaf_count} leaf columns, its schema shows {number}",
                 engine=ENGINE,
                 path=path,
+                hint="the file is damaged: write it again, or restore it",
             )
 
     def in_file(self, wanted: Struct) -> Struct:
