@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -253,9 +254,10 @@ def test_live_files_are_kept_for_the_next_call(
     assert paths(narrow) == ["1"]
     assert counted(lambda: narrow.files(columns=("path", "size")).to_arrow()).files_opened == 2
     assert counted(lambda: len(narrow.files(engine=ArrowEngine()))).files_opened == 2
-    # A caller that stops early has not seen them all.
+    # Batches pass by.
     stopped = delta_table(tmp_path)
-    next(stopped.files().batches())
+    assert len(list(stopped.files().batches())) == 1
+    assert counted(partial(list, stopped.files().batches())).files_opened == 2
     assert len(stopped.files()) == 1
     # Of a table that nobody holds any more, nothing is kept.
     listed = table_module._LISTED

@@ -104,14 +104,18 @@ def seal_of(text: bytes) -> str | None:
     return None if place is None else text[place : place + len(UNSEALED)].decode()
 
 
+def may_be_ours(text: bytes) -> bool:
+    """Whether a commit may be one of ours, at a glance: of most commits of others that is all."""
+    # Without a line end, all but the last byte is searched, which is no part of the hint.
+    return text.find(_HINT, 0, text.find(b"\n")) >= 0
+
+
 def seal_place(text: bytes) -> int | None:
     """Where a commit's seal is, given at least its first line; None in one of another writer."""
-    end = text.find(b"\n")
-    if end < 0:
-        end = len(text)
-    if text.find(_HINT, 0, end) < 0:
+    if not may_be_ours(text):
         return None
-    line = text[:end]
+    end = text.find(b"\n")
+    line = text if end < 0 else text[:end]
     found = _AT_END.search(line)
     if found is not None:
         return found.start(1)

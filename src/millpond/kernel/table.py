@@ -179,13 +179,9 @@ class DeltaTable:
             return None
         return kept.select(list(columns))
 
-    def keep_files(self, batches: Sequence[pa.RecordBatch], schema: Struct) -> None:
+    def keep_files(self, files: pa.Table) -> None:
         """Remember the live files for the next call."""
-        import pyarrow as pa
-
-        from millpond.plan.arrow import to_arrow_schema
-
-        _LISTED.keep(self, pa.Table.from_batches(batches, to_arrow_schema(schema)))
+        _LISTED.keep(self, files)
 
     def scan(
         self, columns: Sequence[str] | None = None, predicate: Expr | None = None
@@ -302,26 +298,12 @@ class LiveFiles:
         return self._files.machine(self._engine)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield batches as they come; what the table has kept is not read again."""
-        if self._kept_by is None:
-            return iter(self.state_machine())
-        kept = self._kept_by.kept_files(self._files.columns)
-        if kept is not None:
-            return iter(kept.to_batches())
-        return self._keeping(self._kept_by)
+        """Yield batches as they come, and keep none; what was kept before is not read again."""
+        kept = self._kept()
+        return iter(self.state_machine() if kept is None else kept.to_batches())
 
-    def _keeping(self, table: DeltaTable) -> Iterator[pa.RecordBatch]:
-        held: list[pa.RecordBatch] | None = []
-        size = 0
-        for batch in self.state_machine():
-            if held is not None:
-                size += batch.get_total_buffer_size()
-                held = None if size > _KEPT_BYTES else held
-            if held is not None:
-                held.append(batch)
-            yield batch
-        if held is not None:
-            table.keep_files(held, self._files.schema)
+    def _kept(self) -> pa.Table | None:
+        return None if self._kept_by is None else self._kept_by.kept_files(self._files.columns)
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -329,7 +311,14 @@ class LiveFiles:
 
         from millpond.plan.arrow import to_arrow_schema
 
-        return pa.Table.from_batches(list(self.batches()), to_arrow_schema(self._files.schema))
+        kept = self._kept()
+        if kept is not None:
+            return kept
+        schema = to_arrow_schema(self._files.schema)
+        found = pa.Table.from_batches(list(self.state_machine()), schema)
+        if self._kept_by is not None:
+            self._kept_by.keep_files(found)
+        return found
 
     def to_arrow(self) -> pa.Table:
         """All of them."""

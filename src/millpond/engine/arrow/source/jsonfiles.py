@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from millpond.base.errors import MillpondError
-from millpond.base.textseals import is_of_log
+from millpond.base.textseals import is_of_log, may_be_ours
 from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.source.absent import AbsentMembers
 from millpond.engine.arrow.source.commits import check_seal
@@ -57,7 +57,7 @@ def read_json_files(
             if content is None:
                 content = _small_content(entry, context)
                 if content is not None:
-                    if is_of_log(entry.path):
+                    if may_be_ours(content) and is_of_log(entry.path):
                         check_seal(entry.path, (content,))
                     counts.opened += 1
                     counts.bytes += len(content)
