@@ -355,7 +355,7 @@ class TestHostAndDelta:
             tx.append([{"n": value}])
             tx.commit()
             created = created.update()
-        both = [{"n": 2}, {"n": 1}]  # the newest first
+        both = [{"n": 1}, {"n": 2}]  # in the order of versions
         assert rows(fresh(pond), f"host+delta://{tmp_path}/d") == both
         assert rows(fresh(pond), f"host+delta://{tmp_path}/d?version=1") == [{"n": 1}]
         files = (file for file in (tmp_path / "d").rglob("*") if file.is_file())
