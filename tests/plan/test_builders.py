@@ -109,7 +109,7 @@ class TestValues:
         [
             ([], None, "no rows and no schema"),
             ([1], None, "row 0 is a int, not a dictionary"),
-            ([{"a": 1}, {"a": "x"}], None, "do not make a table"),
+            ([{"a": 1}, {"a": "x"}], None, "values of different kinds"),
             ([{"a": 2**70}], None, "do not make a table"),
             ([{"a": "\ud800"}], None, "do not make a table"),
             ([{"a": NotImplemented}], None, "do not make a table"),
