@@ -191,7 +191,8 @@ def test_bad_values_of_sections_built_by_hand() -> None:
         ArrowSettings(batch_rows=0)
     with pytest.raises(ConfigError, match="engine"):
         Settings(engine="duck")  # type: ignore[arg-type]
-    row = Settings(arrow=ArrowSettings(batch_rows=5)).describe()[4]
+    rows = Settings(arrow=ArrowSettings(batch_rows=5)).describe()
+    [row] = [row for row in rows if row.name == "arrow.batch_rows"]
     assert row == ("arrow.batch_rows", "5", "the call")
 
 

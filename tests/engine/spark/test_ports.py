@@ -103,7 +103,8 @@ def test_ports_are_of_this_machine_alone(spark: Any) -> None:
         pytest.skip("the system does not list its ports in /proc")
     wanted = {driver_port(spark), block_port(spark)}
     names = [table, Path("/proc/net/tcp6")]
-    lines = [line.split() for name in names if name.exists() for line in name.open() if ":" in line]
+    text = "\n".join(name.read_text() for name in names if name.exists())
+    lines = [line.split() for line in text.splitlines() if ":" in line]
     listening = {fields[1] for fields in lines if fields[3] == "0A"}
     found = {
         each.rpartition(":")[0] for each in listening if int(each.rpartition(":")[2], 16) in wanted
