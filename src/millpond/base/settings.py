@@ -72,6 +72,9 @@ PARSERS: Mapping[str, Parser] = {
     "warm.idle_minutes": setting.amount,
     "limits.template_seconds": setting.amount,
     "limits.template_bytes": setting.positive,
+    "limits.unpacked_bytes": setting.positive,
+    "limits.unpacked_ratio": setting.positive,
+    "limits.line_bytes": setting.positive,
 }
 _SECTIONS = ("spark", "arrow", "store", "sql", "warm", "limits")
 
@@ -167,6 +170,12 @@ class LimitSettings:
     """Processor time for rendering one file of a template."""
     template_bytes: int = 64 << 20
     """The size of a rendered file, and of any value that its template computes."""
+    unpacked_bytes: int = 256 << 30
+    """The size of the content of one packed file."""
+    unpacked_ratio: int = 1000
+    """How many times larger than the file it may be, beyond 64 MiB."""
+    line_bytes: int = 128 << 20
+    """The length of a line of JSON or of a log, and of a row of CSV."""
 
     def __post_init__(self) -> None:
         _check_section(self, "limits")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
 
+from millpond.base.errors import SourceError
 from millpond.engine.arrow.source.lent import Lent, _Door
 
 
@@ -52,6 +53,23 @@ def test_a_reader_that_fails_lets_go_of_the_stream() -> None:
         read(b"a\n" + b"1\n" * 3_000_000 + b"1,2\n")
     assert caught.value.__traceback__ is not None
     assert not doors()
+
+
+class Failing(io.BytesIO):
+    """A stream that fails while native code reads it."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell():
+            raise SourceError("it is too large", engine="arrow", path="a")
+        return super().read(size)
+
+
+def test_an_error_of_the_stream_itself_does_not_hold_it(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(SourceError, match="too large") as caught, Lent(Failing(b"a\n1\n")) as lent:
+        pc.read_csv(lent.file)
+    assert caught.value.__traceback__ is not None
+    assert not doors()
+    assert not caplog.records
 
 
 def test_native_files_need_no_wait() -> None:

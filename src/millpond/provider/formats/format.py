@@ -14,11 +14,13 @@ from pydantic import BaseModel, ConfigDict
 
 from millpond.base.errors import PluginError, SourceError
 from millpond.base.registry import Registry
+from millpond.base.settings import process_limits
+from millpond.engine.arrow.source.jsonlines import line_too_long
 from millpond.provider.formats.packed import unpacked
 
 if TYPE_CHECKING:
     import io
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import IO
 
     import pyarrow as pa
@@ -53,7 +55,18 @@ class Source:
 
     def open(self) -> io.BufferedReader:
         """The bytes from the beginning, unpacked; errors come while they are read."""
-        return unpacked(self.packed(), self.compression)
+        return unpacked(self.packed(), self.compression, self.name, self.size)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the lines with their numbers; one that is too long is an error."""
+        most = process_limits().line_bytes
+        with self.open() as stream:
+            number = 1
+            while line := stream.readline(most + 1):
+                if len(line) > most:
+                    raise line_too_long(self.name, f"line {number}", most)
+                yield number, line
+                number += 1
 
     def failed(self, why: str, *, hint: str) -> SourceError:
         """The error for bytes that are not what they are said to be."""

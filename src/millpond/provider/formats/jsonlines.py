@@ -75,4 +75,4 @@ def _rows(source: Source, columns: t.Struct) -> Iterator[pa.RecordBatch]:
 
 def _blocks(source: Source) -> Iterator[bytes]:
     with source.open() as stream:
-        yield from line_blocks(stream.read)
+        yield from line_blocks(stream.read, source.name)

@@ -184,14 +184,15 @@ def _rows(
 def _lines(source: Source) -> Iterator[tuple[int, Any]]:
     import msgspec
 
-    with source.open() as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                found = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise source.failed_line(number, f"is no JSON: {error}", hint=_HINT) from error
-            if not isinstance(found, dict) or "resourceMetrics" not in found:
-                raise source.failed_line(number, "holds no metrics", hint=_HINT)
-            yield number, found
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        try:
+            found = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise source.failed_line(number, f"is no JSON: {error}", hint=_HINT) from error
+        except RecursionError as error:
+            raise source.failed_line(number, "is nested too deeply", hint=_HINT) from error
+        if not isinstance(found, dict) or "resourceMetrics" not in found:
+            raise source.failed_line(number, "holds no metrics", hint=_HINT)
+        yield number, found

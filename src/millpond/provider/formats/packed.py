@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from millpond.engine.arrow.source.unpacked import content_of
+
 if TYPE_CHECKING:
     from millpond.provider.url import Compression
 
 ENDINGS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2"}
 _CODECS: Final[dict[Compression, str]] = {"gzip": "gzip", "zstd": "zstd", "bzip2": "bz2"}
-_BLOCK: Final = 1 << 18
 
 
 def compression_of(name: str) -> Compression | None:
@@ -33,14 +34,16 @@ def plain_name(name: str) -> str:
     return next((lower.removesuffix(end) for end in ENDINGS if lower.endswith(end)), lower)
 
 
-def unpacked(stream: IO[bytes], compression: Compression | None) -> io.BufferedReader:
+def unpacked(
+    stream: IO[bytes], compression: Compression | None, name: str, size: int
+) -> io.BufferedReader:
     """The content of a stream, which is closed together with what this gives."""
     if compression is None:
         return stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(_Raw(stream))
     import pyarrow as pa
 
     packed = pa.PythonFile(stream, mode="r")
-    return io.BufferedReader(_Raw(pa.CompressedInputStream(packed, _CODECS[compression])), _BLOCK)
+    return content_of(pa.CompressedInputStream(packed, _CODECS[compression]), name, size)
 
 
 class _Raw(io.RawIOBase):

@@ -61,13 +61,12 @@ def _batches(source: Source) -> Iterator[pa.RecordBatch]:
 
     schema = to_arrow_schema(COLUMNS)
     rows: list[tuple[Any, ...]] = []
-    with source.open() as stream:
-        for number, line in enumerate(stream, 1):
-            if line.strip():
-                rows.append(_row(source, number, line))
-            if len(rows) == _BATCH:
-                yield pa.record_batch(list(zip(*rows, strict=True)), schema=schema)
-                rows = []
+    for number, line in source.lines():
+        if line.strip():
+            rows.append(_row(source, number, line))
+        if len(rows) == _BATCH:
+            yield pa.record_batch(list(zip(*rows, strict=True)), schema=schema)
+            rows = []
     if rows:
         yield pa.record_batch(list(zip(*rows, strict=True)), schema=schema)
 

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from blake3 import blake3
 
 from millpond.base.errors import PondError, StoreError
+from millpond.engine.arrow.source.unpacked import content_of
 from millpond.fs.glob import Pattern
 
 if TYPE_CHECKING:
@@ -205,7 +206,8 @@ def _packed(raw: IO[bytes], path: str) -> IO[bytes] | None:
         )
     if kind is None:
         return None
-    return {"gzip": gzip.open, "bz2": bz2.open, "lzma": lzma.open}[kind](raw)  # type: ignore[operator, no-any-return]
+    opened: Any = {"gzip": gzip.open, "bz2": bz2.open, "lzma": lzma.open}[kind](raw)  # type: ignore[operator]
+    return content_of(opened, path, os.fstat(raw.fileno()).st_size)
 
 
 def _changed(path: str) -> PondError:

@@ -53,4 +53,4 @@ def _opened(path: str, files: Files) -> Iterator[pa.NativeFile]:
 
 def _blocks(path: str, files: Files) -> Iterator[bytes]:
     with _opened(path, files) as stream:
-        yield from line_blocks(stream.read)
+        yield from line_blocks(stream.read, path)

@@ -13,7 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from millpond.base.settings import process_limits
 from millpond.engine.arrow.source.files import ENGINE, unreadable
+from millpond.engine.arrow.source.jsonlines import line_too_long
 from millpond.engine.arrow.source.lent import Lent
 from millpond.engine.csvhead import CsvHead, read_head
 
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
     from millpond.base.errors import SourceError
     from millpond.plan.sources import CsvOptions
 
-_BLOCKS = (1 << 20, 32 << 20, 1 << 30)
-"""Bytes that are read at a time. A row that is longer makes pyarrow give up: then the file is read
-again, in larger blocks."""
+_BLOCKS = (1 << 20, 32 << 20)
+"""Bytes that are read at a time, and after them what `limits.line_bytes` says.
+
+A row that is longer makes pyarrow give up: then the file is read again, in larger blocks."""
 _STRADDLES = "straddling object"
 _LONGEST_FIELD = 1 << 30
 _NO_UTF8: Final = re.compile(r"column #(?P<column>\d+):(?: Row #(?P<row>\d+):)?.*invalid UTF8 data")
@@ -70,7 +73,8 @@ class CsvText:
         first = self.names(names) if self.options.has_header else ("f0",)
         types = dict.fromkeys(names, pa.string()) or dict.fromkeys(first[:1], pa.binary())
         given = 0
-        for size in _BLOCKS:
+        most = process_limits().line_bytes
+        for size in (*(size for size in _BLOCKS if size < most), most):
             passed = 0
             try:
                 for batch in self._blocks(types, size):
@@ -80,8 +84,10 @@ class CsvText:
                         given = passed
                         yield batch.slice(known) if known else batch
             except pa.ArrowInvalid as error:
-                if _STRADDLES not in str(error) or size == _BLOCKS[-1]:
+                if _STRADDLES not in str(error):
                     raise self.failed(error) from error
+                if size == most:
+                    raise line_too_long(self.path, "a row", most) from error
             else:
                 return
 

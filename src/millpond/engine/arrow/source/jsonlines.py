@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from millpond.base.errors import SourceError
+from millpond.base.settings import process_limits
 from millpond.base.textseals import is_of_log
 from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
 from millpond.engine.arrow.eval.json_exact import first_misfit, is_json_object, read_exactly
@@ -281,14 +282,15 @@ def _blocks(path: str, context: Context) -> Iterator[bytes]:
         return chunk
 
     try:
-        yield from line_blocks(read)
+        yield from line_blocks(read, path)
     finally:
         context.files.release(file)
 
 
-def line_blocks(read: Callable[[int], bytes]) -> Iterator[bytes]:
+def line_blocks(read: Callable[[int], bytes], path: str) -> Iterator[bytes]:
     """Cut what is read into blocks of whole lines, of about a megabyte or one line."""
     rest: list[bytes] = []
+    most, held, at = process_limits().line_bytes, 0, 0
     while chunk := read(_BLOCK_BYTES):
         end = chunk.rfind(b"\n") + 1
         if end:
@@ -296,7 +298,21 @@ def line_blocks(read: Callable[[int], bytes]) -> Iterator[bytes]:
             is_whole = end == len(chunk) and not rest
             yield chunk if is_whole else b"".join((*rest, memoryview(chunk)[:end]))
             rest = []
+            at, held = at + held + end, -end
         rest.append(chunk[end:])
+        held += len(chunk)
+        if held > most:
+            raise line_too_long(path, f"the line that begins at byte {at:,}", most)
     last = b"".join(rest)
     if last:
         yield last
+
+
+def line_too_long(path: str, what: str, most: int) -> SourceError:
+    """Return the error for a line or row that is longer than it may be."""
+    return SourceError(
+        f"{what} of {path} is longer than {most:,} bytes",
+        engine=ENGINE,
+        path=path,
+        hint="check that the lines end with newlines; if they do, raise limits.line_bytes",
+    )

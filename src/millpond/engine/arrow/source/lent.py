@@ -17,7 +17,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from types import TracebackType
 
-PATIENCE_S: Final = 30.0
+PATIENCE_S: Final = 5.0
 _log = logging.getLogger("millpond.engine")
 
 
@@ -65,18 +65,16 @@ class Lent:
 
 
 class _Door:
-    """What native code holds: nothing but this refers to it, so its end is the end of the loan."""
+    """What native code holds: nothing but that refers to it, so its end is the end of the loan."""
 
     closed = False
 
     def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def read(self, size: int | None = None) -> bytes:
-        found: bytes = self._stream.read(size)
-        return found
+        # Not a method: an error that it raises would hold its frame, and so this object.
+        self.read = stream.read
 
     def readable(self) -> bool:
+        """It is for reading."""
         return True
 
     def close(self) -> None:
