@@ -20,7 +20,6 @@ def check(tally: Tally, expected: int) -> None:
     assert tally.total == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", campaign_inputs.QUICK)
 def test_inputs(kind: str, tmp_path: Path) -> None:
     count = campaign_inputs.QUICK[kind]
@@ -39,7 +38,6 @@ def test_damage(tmp_path: Path) -> None:
     assert tally.count("found on read") > 0
 
 
-@pytest.mark.slow
 def test_kills(tmp_path: Path) -> None:
     counts = campaign_kills.QUICK
     tally = campaign_kills.run(SEED, counts, tmp_path)

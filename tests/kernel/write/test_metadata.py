@@ -443,3 +443,21 @@ def test_an_upgrade_keeps_what_the_version_stood_for(old: Protocol, listed: set[
     assert set(new.writer_features or ()) == {*listed, "deletionVectors"}
     mapped = {"columnMapping"} if old.min_reader_version == 2 else set()
     assert set(new.reader_features or ()) == {*mapped, "deletionVectors"}
+
+
+@pytest.mark.parametrize("kind", ["struct", "list"])
+def test_schemas_are_as_deep_as_files_can_be_read(tmp_path: Path, kind: str) -> None:
+    def nested(levels: int) -> Struct:
+        type_: Any = LONG
+        for _ in range(levels):
+            type_ = Struct.of(x=type_) if kind == "struct" else List(type_)
+        return Struct.of(c=type_, n=LONG)
+
+    most = 98 if kind == "struct" else 49
+    table = create_table(str(tmp_path / "a"), nested(most))
+    tx = table.transaction()
+    tx.append([{"c": None, "n": 1}])
+    tx.commit()
+    assert mp.delta_table(table.location).scan().to_arrow().to_pylist() == [{"c": None, "n": 1}]
+    with pytest.raises(SchemaError, match="'c' is nested deeper than readers of Parquet go"):
+        create_table(str(tmp_path / "b"), nested(most + 1))
