@@ -136,7 +136,7 @@ class ReadHistory(BasePhase):
         for version, text in zip(rows.column("version").to_pylist(), texts, strict=True):
             try:
                 found = json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 found = None
             infos.setdefault(version, found if isinstance(found, dict) else {})
         first = first_stated(self.snapshot) if has_stated_times(self.snapshot) else None

@@ -85,3 +85,9 @@ def test_what_is_lent_stays_open() -> None:
         assert lent.file.read(1) == b"a"
         lent.file.close()
     assert stream.read() == b"bc"
+
+
+def test_a_python_file_of_arrow_is_a_python_stream() -> None:
+    with Lent(pa.PythonFile(io.BytesIO(b"a\n1\n"), mode="r")) as lent:
+        assert pc.read_csv(lent.file).num_rows == 1
+    assert not doors()

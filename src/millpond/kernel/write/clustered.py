@@ -27,7 +27,7 @@ def clustering_of(table: DeltaTable) -> tuple[Path, ...]:
         found: Any = json.loads(domain.configuration if domain is not None else "{}")
         names = found.get("clusteringColumns") or ()
         return tuple(tuple(map(str, name)) for name in names)
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise SchemaError(
             f"{table.location} does not say by which columns it is clustered: {error}",
             hint=f"its domain {DOMAIN} is damaged: set the clustering anew where it was made",

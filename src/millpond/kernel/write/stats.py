@@ -183,7 +183,7 @@ def loosened(stats: str | None, rows: int) -> str:
     """Statistics of a file with a deletion vector: its bounds hold, but may be too wide."""
     try:
         found = exactjson.loads(stats) if stats else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         found = {}
     known = found if isinstance(found, dict) else {}
     return exactjson.dumps({**known, "numRecords": rows, "tightBounds": False})
@@ -193,7 +193,7 @@ def record_count(add: Mapping[str, Any]) -> int | None:
     """How many live rows a file has by its statistics; None if they do not tell."""
     try:
         rows = exactjson.loads(add.get("stats") or "{}").get("numRecords")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     if type(rows) is not int:
         return None

@@ -137,7 +137,7 @@ class Control:
         try:
             hint = json.loads(store.get(prefix + LAST_CHECKPOINT))["version"]
             start = version_prefix(int(hint))
-        except (ObjectNotFoundError, ValueError, KeyError, TypeError):
+        except (ObjectNotFoundError, ValueError, KeyError, TypeError, RecursionError):
             start = None
         for start_from in (start, None):
             metas = children(store, prefix, start_from=start_from)

@@ -36,7 +36,7 @@ class Lent:
     def __init__(self, stream: IO[bytes] | pa.NativeFile) -> None:
         self._free = Event()
         self._file: pa.NativeFile | None
-        if isinstance(stream, pa.NativeFile):
+        if isinstance(stream, pa.NativeFile) and not isinstance(stream, pa.PythonFile):
             self._file = stream
             self._free.set()
         else:
