@@ -70,5 +70,5 @@ def test_lines_of_a_file(engine: Executor, tmp_path: Path, kind: str) -> None:
     found = [row for batch in engine.execute(plan) for row in batch.to_pylist()]
     assert found == [{"v": 1, "z": None}, {"v": 2, "z": inside}]
     file.write_text(f'{{"v": 1}}\n{{"z": {deep(MOST, kind)}, "v": 2}}\n')
-    with pytest.raises(SourceError, match="is not a JSON object"):
+    with pytest.raises(SourceError, match=r"is not a JSON object|is nested deeper than 999 levels"):
         list(engine.execute(plan))

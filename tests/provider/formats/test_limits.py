@@ -13,6 +13,7 @@ from tests.provider.formats.reading import rows, table
 
 import millpond as mp
 from millpond.base.errors import MillpondError, SourceError
+from millpond.plan import types as t
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,3 +120,40 @@ def test_packed_files_within_the_limits() -> None:
     data = "a,b\n" + "1,x\n" * 100_000
     for suffix, pack in PACKERS.items():
         assert table(f"csv+{KINDS[suffix]}:///a", pack(data.encode())).num_rows == 100_000
+
+
+DEEP = 100_000
+TOO_DEEP = {
+    "objects": '{"v":' * DEEP + "1" + "}" * DEEP,
+    "lists": '{"v":' + "[" * DEEP + "]" * DEEP + "}",
+    "open": '{"v":' * DEEP,
+    "resourceMetrics": '{"resourceMetrics":' + "[" * DEEP + "]" * DEEP + "}",
+}
+
+
+@pytest.mark.parametrize("text", TOO_DEEP.values(), ids=TOO_DEEP)
+def test_what_is_nested_too_deeply_is_an_error_at_every_door(text: str, tmp_path: Path) -> None:
+    """It was the end of the process."""
+    file = tmp_path / "a.jsonl"
+    file.write_text(text + "\n")
+    declared = t.Struct.of(v=t.LONG)
+    for door in (
+        lambda: rows("json:///a", text),
+        lambda: rows("oteljson:///a", text),
+        lambda: mp.scan(str(file)).to_arrow(engine="arrow"),
+        lambda: mp.scan(str(file), schema=declared).to_arrow(engine="arrow"),
+    ):
+        with pytest.raises(SourceError, match=r"line 1 of .*a(\.jsonl)? ") as caught:
+            door()
+        assert caught.value.hint
+    parsed = mp.values([{"x": text}]).parse_json("x", {"v": "long"}, output="y")
+    assert parsed.select("y").to_arrow(engine="arrow").to_pylist()[0]["y"] in (None, {"v": None})
+
+
+def test_the_depth_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(TOO_DEEP["objects"])
+    with pytest.raises(SourceError, match=r"line 1 of .* deeper than 100 levels"):
+        mp.scan(str(file)).to_arrow(engine="arrow")
+    with pytest.raises(SourceError, match=r"line 1 of .* deeper than 999 levels"):
+        mp.scan(str(file), schema=t.Struct.of(v=t.LONG)).to_arrow(engine="arrow")

@@ -16,6 +16,10 @@ MOST_LEVELS: Final = 999
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
+class TooDeepError(ValueError):
+    """JSON with more levels than are read."""
+
+
 def decode_deep(text: str, decoder: JSONDecoder) -> Any:
     """What the decoder makes of a text; a `ValueError` if that is no JSON, or too deep.
 
@@ -45,7 +49,7 @@ def _begin(text: str, at: int, decoder: JSONDecoder, levels: list[_Level]) -> tu
     at = _skip(text, at)
     while text[at : at + 1] in ("[", "{"):
         if len(levels) == MOST_LEVELS:
-            raise ValueError(f"it is nested deeper than {MOST_LEVELS} levels")
+            raise TooDeepError(f"it is nested deeper than {MOST_LEVELS} levels")
         level = _Level(is_object=text[at] == "{")
         at = _skip(text, at + 1)
         if text[at : at + 1] == level.closing:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from millpond.engine.arrow.eval.cast_numbers import fit_decimal, nearest_float
 from millpond.engine.arrow.eval.format import java_double
-from millpond.engine.arrow.eval.json_deep import decode_deep
+from millpond.engine.arrow.eval.json_deep import TooDeepError, decode_deep
 from millpond.engine.arrow.eval.parse import read_decimal, read_moment
 from millpond.engine.arrow.eval.values import map_unique
 from millpond.plan.arrow import to_arrow
@@ -180,6 +180,21 @@ def is_json_object(text: str) -> bool:
         return isinstance(_decoded(text), _Members)
     except ValueError:
         return False
+
+
+def is_too_deep(text: str) -> bool:
+    """Whether a text has more levels than are read.
+
+    >>> is_too_deep("[" * 100_000), is_too_deep("[[]")
+    (True, False)
+    """
+    try:
+        _decoded(text)
+    except TooDeepError:
+        return True
+    except ValueError:
+        return False
+    return False
 
 
 def _decoded(text: str) -> Any:

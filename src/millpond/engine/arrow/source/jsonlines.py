@@ -18,7 +18,13 @@ from millpond.base.errors import SourceError
 from millpond.base.settings import process_limits
 from millpond.base.textseals import is_of_log
 from millpond.engine.arrow.eval.json import PIECE, Piece, read_pieces
-from millpond.engine.arrow.eval.json_exact import first_misfit, is_json_object, read_exactly
+from millpond.engine.arrow.eval.json_deep import MOST_LEVELS
+from millpond.engine.arrow.eval.json_exact import (
+    first_misfit,
+    is_json_object,
+    is_too_deep,
+    read_exactly,
+)
 from millpond.engine.arrow.eval.json_lean import LeanReader
 from millpond.engine.arrow.eval.json_typed import read_typed, reader_of
 from millpond.engine.arrow.source.absent import AbsentMembers
@@ -203,11 +209,13 @@ def check_lines(path: str, block: bytes, before: int = 0) -> None:
         text = line.decode(errors="replace").strip(AROUND)
         if text and not is_json_object(text):
             shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+            fault = f"is not a JSON object: {shown}"
+            hint = "one JSON object per line is expected, each whole on its line"
+            if is_too_deep(text):
+                fault = f"is nested deeper than {MOST_LEVELS} levels: {shown}"
+                hint = "write what is so deep as text, in a string"
             raise SourceError(
-                f"line {number} of {path} is not a JSON object: {shown}",
-                engine=ENGINE,
-                path=path,
-                hint="one JSON object per line is expected, each whole on its line",
+                f"line {number} of {path} {fault}", engine=ENGINE, path=path, hint=hint
             )
 
 
