@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -45,11 +46,10 @@ class Budget:
         self._left = TOTAL * limits.template_bytes
         self._steps = _STEPS
 
-    def turn(self) -> str:
+    def turn(self) -> None:
         """Charge one turn of a loop, or one call of a macro."""
         self._charge(_TURN)
         self.tick()
-        return ""
 
     def tick(self, steps: int = 1) -> None:
         """Note some work; there is an error when the time is over."""
@@ -110,7 +110,14 @@ class Budget:
 
     def joined(self, texts: Iterable[str]) -> str:
         """Join pieces of a text, as long as there is room for them."""
-        return str(self.spent("".join(self.joinable(texts))))
+        pieces: list[str] = []
+        size, source = 0, iter(texts)
+        while more := list(islice(source, _STEPS)):
+            pieces += more
+            size += sum(map(len, more))
+            self.check(size)
+            self.tick(len(more))
+        return str(self.spent("".join(pieces)))
 
     def joinable(self, values: Iterable[Any], between: int = 0) -> list[Any]:
         """Return values as a list whose text, once joined, is small enough."""

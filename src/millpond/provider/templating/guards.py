@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -70,7 +70,6 @@ _WIDE_METHODS: Final = ("center", "expandtabs", "ljust", "rjust", "to_bytes", "z
 
 def check_operator(budget: Budget, operator: str, left: Any, right: Any) -> None:
     """Refuse an operator whose result would be very large."""
-    budget.tick()
     if operator == "%" and isinstance(left, TEXTS):
         _check_percent(budget, left, right)
     elif operator == "*" and isinstance(left, int) != isinstance(right, int):
@@ -174,8 +173,15 @@ def _check_replace(budget: Budget, text: Any, old: Any, new: Any) -> None:
 def _check_percent(budget: Budget, text: Any, given: Any) -> None:
     """Refuse `text % given` if the widths in it are very large together."""
     shown = text if isinstance(text, str) else bytes(text).decode("latin-1")
-    fields = _PERCENT.findall(shown)
-    _check_fields(budget, shown, [w for found in fields for w in found if w], len(fields), given)
+    fields, widths = _fields_of(shown)
+    _check_fields(budget, shown, widths, fields, given)
+
+
+@lru_cache(maxsize=256)
+def _fields_of(text: str) -> tuple[int, tuple[str, ...]]:
+    """How many fields a format with % has, and their widths."""
+    fields = _PERCENT.findall(text)
+    return len(fields), tuple(width for found in fields for width in found if width)
 
 
 def check_format(budget: Budget, text: str, given: Any) -> None:
@@ -192,7 +198,7 @@ def check_format(budget: Budget, text: str, given: Any) -> None:
 def _check_fields(
     budget: Budget, text: str, widths: Sequence[str], fields: int, given: Any
 ) -> None:
-    size = len(text) + fields * budget.text_size([given])
+    size = len(text) + fields * budget.text_size(given)
     for width in widths:
         if width == "*":
             _check_widths(_scalars(given))
@@ -225,7 +231,8 @@ def charged(tree: nodes.Template) -> nodes.Template:
         if isinstance(node, nodes.Concat):
             node.nodes = [_called("measured", node.lineno, each) for each in node.nodes]
         elif isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock):
-            turn = nodes.ExprStmt(_called("turn", node.lineno))
+            # To look at this property is all that it takes.
+            turn = nodes.ExprStmt(nodes.EnvironmentAttribute("turn"))
             node.body = [turn.set_lineno(node.lineno), *node.body]
     return tree
 

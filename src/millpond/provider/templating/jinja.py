@@ -52,13 +52,13 @@ _FAILURES: Final = (
 class _Environment(ImmutableSandboxedEnvironment):
     """Jinja, with everything that a template does charged to a budget."""
 
-    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
+    intercepted_binops = frozenset({"+", "*", "%", "**"})
 
     def __init__(self, budget: Budget, **options: Any) -> None:
         super().__init__(finalize=budget.shown, **options)
         self.budget = budget
         self.concat = budget.joined  # type: ignore[method-assign]
-        self.turn, self.measured, self.spent = budget.turn, budget.measured, budget.spent
+        self.measured, self.spent = budget.measured, budget.spent
         for name, filter_ in self.filters.items():
             self.filters[name] = guarded(name, filter_, budget)
 
@@ -80,7 +80,14 @@ class _Environment(ImmutableSandboxedEnvironment):
 
         return checked
 
+    @property
+    def turn(self) -> None:
+        """Charge one turn of a loop."""
+        self.budget.turn()
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if type(left) is float or (type(right) is float and operator != "%"):
+            return super().call_binop(context, operator, left, right)
         check_operator(self.budget, operator, left, right)
         return self.budget.spent(super().call_binop(context, operator, left, right))
 
